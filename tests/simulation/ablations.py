@@ -8,13 +8,12 @@ from typing import Final, NamedTuple
 
 from horae.client.jobs import cancelling as client_cancelling
 from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Contact
+from horae.domain.cluster.liveness import Contact, Isolation
 from horae.runtime.bodies import finished_run
 from horae.runtime.claims.lost_replies import LostReplies
 from horae.runtime.journal.files import Begun, Journals
 from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness.sweeper import Sweeper
-from horae.runtime.node.contact import ContactReports
 from horae.runtime.settling.settler import Repetition, Settler
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import limited_claims
@@ -116,7 +115,7 @@ ABLATIONS: Final = (
     Ablation(
         "no-isolation",
         "a node without contact stops its bodies before others run the jobs",
-        instead(ContactReports, "_report_isolation", removals.ignore),
+        instead(Contact, "isolation", lambda *_: Isolation.NONE),
     ),
     Ablation(
         "no-rescue",

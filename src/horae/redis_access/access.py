@@ -170,7 +170,8 @@ class ChannelConnection:
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, which becomes readable when something arrives."""
-        found: socket.socket | None = self._connection._sock  # noqa: SLF001 - the library itself cannot wait for two things
+        # The library itself cannot wait for two things.
+        found: socket.socket | None = self._connection._sock  # noqa: SLF001 - it has no other name
         if found is None:
             raise ConnectionError("the connection was lost")
         return found.fileno()

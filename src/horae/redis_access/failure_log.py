@@ -1,5 +1,6 @@
 """Logs once that a Redis server cannot be used, and that it can be used again."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -25,8 +26,7 @@ class FailureLog:
         self._clock = clock
         self._lock = ForkSafeLock()
         self._failing: dict[str, str] = {}
-        self._silent_until: float | None = None
-        self._ignored_until: float | None = None
+        self._silent_until = self._ignored_until = -math.inf
         self._warned = False
 
     @property
@@ -39,7 +39,7 @@ class FailureLog:
         with self._lock:
             self._failing[part] = reason
             now = self._clock()
-            if self._silent_until is not None and now < self._silent_until:
+            if now < self._silent_until:
                 return
             self._silent_until, self._warned = now + AGAIN_AFTER, True
         _log.warning(
@@ -54,7 +54,7 @@ class FailureLog:
         """Log that entries of another program were ignored, unless that was logged lately."""
         with self._lock:
             now = self._clock()
-            if self._ignored_until is not None and now < self._ignored_until:
+            if now < self._ignored_until:
                 return
             self._ignored_until = now + AGAIN_AFTER
         _log.warning(

@@ -1,5 +1,6 @@
 """Logs a failure only now and then if it repeats many times a second."""
 
+import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -19,12 +20,12 @@ class ThrottledWarning:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._silent_until: float | None = None
+        self._silent_until = -math.inf
 
     def warn(self, message: str, *arguments: object) -> None:
         """Log the message, unless one was logged a moment ago."""
         now = self._clock()
-        if self._silent_until is None or now >= self._silent_until:
+        if now >= self._silent_until:
             self._silent_until = now + AGAIN_AFTER
             brief = (
                 first_line(each) if isinstance(each, Exception) else each for each in arguments
@@ -44,4 +45,4 @@ class ThrottledWarning:
 
     def settle(self) -> None:
         """Note that the call has succeeded, so that the next failure is logged at once."""
-        self._silent_until = None
+        self._silent_until = -math.inf

@@ -5,13 +5,12 @@ A killed body does not get an exception, so that no `finally` or `except` of it 
 until the process ends.
 """
 
-import sys
+import inspect
 import sysconfig
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from typing_extensions import override
@@ -114,7 +113,7 @@ class Tracer:
 
     def _place(self) -> str | None:
         """Return the innermost line of the application that is running."""
-        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `traceback` finds callers
+        frame = inspect.currentframe()
         while frame is not None:
             name = frame.f_code.co_filename
             if name == self.own_file or not name.startswith(_LIBRARIES):

@@ -166,7 +166,14 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
     try:
         tracer.begin()
         if scenario.job_type.is_async:
-            finished = asyncio.run(_perform_async(attempt, environment))
+
+            async def perform_and_close() -> FinishedRun:
+                try:
+                    return await perform_async(attempt, environment)
+                finally:
+                    await database.close_async()
+
+            finished = asyncio.run(perform_and_close())
         else:
             finished = perform(attempt, environment)
         tracer.end(
@@ -179,13 +186,6 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
         tracer.failure = error
     finally:
         tracer.stopped.set()
-
-
-async def _perform_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
-    try:
-        return await perform_async(attempt, environment)
-    finally:
-        await environment.database.close_async()
 
 
 def _settle(database: Database, finished: FinishedRun) -> None:

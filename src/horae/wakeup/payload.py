@@ -45,7 +45,10 @@ def decode(text: str) -> tuple[str, Hint] | None:
     tag, _, body = text.partition(" ")
     try:
         fields: Any = json.loads(body)
-        hint = Hint(HintKind(fields["kind"]), tuple(map(_job_id, fields.get("ids", []))))
+        ids = fields.get("ids", [])
+        if not all(_is_number(each) and each > 0 for each in ids):
+            return None
+        hint = Hint(HintKind(fields["kind"]), tuple(map(JobId, ids)))
         # What decides which nodes respond counts only if it is complete.
         count, seed, busy = (fields.get(name) for name in ("count", "seed", "busy"))
         if _is_number(count) and _is_number(seed) and isinstance(busy, list):
@@ -58,12 +61,6 @@ def decode(text: str) -> tuple[str, Hint] | None:
 
 def _is_number(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= LARGEST_ID
-
-
-def _job_id(value: object) -> JobId:
-    if type(value) is not int or not 0 < value <= LARGEST_ID:
-        raise ValueError(f"{value!r} is no job id")
-    return JobId(value)
 
 
 def _text(tag: str, fields: Mapping[str, Any]) -> str:

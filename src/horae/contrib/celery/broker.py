@@ -44,7 +44,27 @@ class CeleryBackend(BuiltAnewInChild):
                 " receive no jobs; set broker_url, as in Celery('shop',"
                 " broker='redis://localhost')"
             )
-        _check_serializer(self.app)
+        serialization = celery_module("kombu.serialization")
+        types, used = serialization.registry.name_to_type, conf.task_serializer
+        if used not in types:
+            known = ", ".join(sorted(types))
+            raise ConfigurationError(
+                f"the Celery application {self.app.main!r} has task_serializer={used!r}, and there"
+                " is no such serializer, or its library is not installed; expected one of"
+                f" {known}"
+            )
+        accepted = conf.accept_content
+        if accepted is not None and types[used] not in {
+            *serialization.TRUSTED_CONTENT,
+            *(types.get(name, name) for name in accepted),
+        }:
+            named = ", ".join(map(repr, sorted(accepted))) or "none"
+            raise ConfigurationError(
+                f"the Celery application {self.app.main!r} writes messages as {used!r}"
+                f" (task_serializer), and its workers accept only {named} (accept_content), so they"
+                f" would reject each message about a job; add {used!r} to accept_content, or set"
+                " task_serializer to one that it names"
+            )
 
     def send(self, destination: str, messages: Sequence[Message]) -> None:
         """Send the messages over one connection; raises the errors of the transport."""
@@ -122,32 +142,6 @@ def queue_of(app: Any, name: str) -> Any:
         if name in queues or queues.create_missing
         else queues.add(queues.new_missing(name))
     )
-
-
-def _check_serializer(app: Any) -> None:
-    """Raise `ConfigurationError` if workers do not accept the application's messages."""
-    serialization = celery_module("kombu.serialization")
-    types, used = serialization.registry.name_to_type, app.conf.task_serializer
-    if used not in types:
-        known = ", ".join(sorted(types))
-        raise ConfigurationError(
-            f"the Celery application {app.main!r} has task_serializer={used!r}, and there is no"
-            f" such serializer, or its library is not installed; expected one of {known}"
-        )
-    accepted = app.conf.accept_content
-    if accepted is None:
-        return
-    if types[used] not in {
-        *serialization.TRUSTED_CONTENT,
-        *(types.get(name, name) for name in accepted),
-    }:
-        named = ", ".join(map(repr, sorted(accepted))) or "none"
-        raise ConfigurationError(
-            f"the Celery application {app.main!r} writes messages as {used!r} (task_serializer),"
-            f" and its workers accept only {named} (accept_content), so they would reject each"
-            f" message about a job; add {used!r} to accept_content, or set task_serializer to one"
-            " that it names"
-        )
 
 
 if TYPE_CHECKING:

@@ -117,9 +117,13 @@ class OwnProcess(CallingThread):
     def stop(self, attempt: Attempt, order: BaseException) -> None:
         super().stop(attempt, order)
         if isinstance(order, SoftTimeLimitExceeded):
-            try_start(
-                threading.Thread(target=self._interrupt_body, name="horae-interrupt", daemon=True)
-            )
+
+            def interrupt() -> None:
+                while self._interrupt.due:
+                    self._interrupt.send()
+                    time.sleep(INTERRUPT_AGAIN)
+
+            try_start(threading.Thread(target=interrupt, name="horae-interrupt", daemon=True))
 
     @override
     def kill(self, attempt: Attempt) -> bool:
@@ -143,8 +147,3 @@ class OwnProcess(CallingThread):
         )
         os.kill(os.getpid(), signal.SIGKILL)
         return True
-
-    def _interrupt_body(self) -> None:
-        while self._interrupt.due:
-            self._interrupt.send()
-            time.sleep(INTERRUPT_AGAIN)

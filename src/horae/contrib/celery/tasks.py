@@ -98,7 +98,8 @@ def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
     state, exceptions = celery_module("celery._state"), celery_module("celery.exceptions")
     base = celery_module("celery").Task
     call = task.run if type(task).__call__ is base.__call__ else task
-    state._task_stack.push(task)  # noqa: SLF001 - as Celery's tracer, for `current_task`
+    stack = state._task_stack  # noqa: SLF001 - as Celery's tracer, for `current_task`
+    stack.push(task)
     task.push_request(
         id=f"horae-{job.id}-{job.claim.lease}",
         args=(),
@@ -112,7 +113,7 @@ def _call(task: Any, job: JobContext[Any], values: dict[str, Any]) -> Any:
         return None
     finally:
         task.pop_request()
-        state._task_stack.pop()  # noqa: SLF001 - as Celery's tracer does
+        stack.pop()
 
 
 def _let_report(task: Any) -> None:

@@ -5,7 +5,6 @@ without contact stops its bodies before others may rescue them; only jobs that h
 crashed.
 """
 
-from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
 from horae.runtime.liveness.node_record import INLINE, record_of
@@ -14,7 +13,6 @@ from horae.runtime.liveness.sweeper import Sweeper
 
 __all__ = [
     "INLINE",
-    "GroupSweeper",
     "Membership",
     "Rescuer",
     "Sweeper",

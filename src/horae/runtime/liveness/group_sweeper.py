@@ -3,7 +3,7 @@
 from typing import Final
 
 from horae.guarded_log import guarded_log
-from horae.storage.engine import Database
+from horae.runtime.components import Components, NodeOptions
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types.groups import GroupCanceller
@@ -20,8 +20,9 @@ log = guarded_log("horae.runtime")
 class GroupSweeper:
     """Sweeps on behalf of one node."""
 
-    def __init__(self, database: Database, canceller: GroupCanceller, keep_seconds: float) -> None:
-        self._database, self._canceller, self._keep_seconds = database, canceller, keep_seconds
+    def __init__(self, components: Components, options: NodeOptions) -> None:
+        self._database, self._keep = components.database, options.keep
+        self._canceller = GroupCanceller(self._database, components.live, components.wakeup)
 
     def sweep(self) -> None:
         """Report ends that were not reported when written, and cancel more of cancelled groups."""
@@ -38,4 +39,4 @@ class GroupSweeper:
 
     def forget_ended(self) -> None:
         """Delete groups that ended long ago and whose jobs are deleted."""
-        self._database.transact(groups.forget_ended, self._keep_seconds)
+        self._database.transact(groups.forget_ended, self._keep.total_seconds())

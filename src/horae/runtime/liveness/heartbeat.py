@@ -227,26 +227,25 @@ class Heartbeat:
 
     def _beat_here(self) -> None:
         """Send heartbeats in this process until the helper does."""
+        node, key = self._record.id, self._record.lock_key
         while self._is_needed():
-            try:
-                with self._database.own_connection() as connection:
-                    while self._is_needed():
-                        # Hold the lock until the connection ends; only this node and its helper
-                        # ever take it.
-                        held, key = connection.info, self._record.lock_key
-                        if key is not None and not held.get("horae_locked"):
-                            held["horae_locked"] = nodes.take_lock(connection, key)
-                        self._beat_with(partial(nodes.heartbeat, connection, self._record.id))
-                        self._stopped.wait(self._limits.beat)
-            except Exception as error:  # noqa: BLE001 - a new connection may work, whatever is wrong
-                if isinstance(error, DatabaseReadOnly):
+            # A new connection may work, whatever is wrong with this one.
+            with self._unavailable.guard("the heartbeat lost its connection: %s"):
+                try:
+                    with self._database.own_connection() as connection:
+                        while self._is_needed():
+                            # Hold the lock until the connection ends; only this node and its
+                            # helper ever take it.
+                            held = connection.info
+                            if key is not None and not held.get("horae_locked"):
+                                held["horae_locked"] = nodes.take_lock(connection, key)
+                            self._beat_with(partial(nodes.heartbeat, connection, node))
+                            self._stopped.wait(self._limits.beat)
+                except DatabaseReadOnly as error:
                     self._lose(str(error), refused=True)
-                else:
-                    self._unavailable.warn("the heartbeat lost its connection: %s", error)
+            if self._is_needed():
                 with suppress(Exception):  # there is no new connection, but perhaps an open one
-                    self._beat_with(
-                        partial(self._database.autocommit, nodes.heartbeat, self._record.id)
-                    )
+                    self._beat_with(partial(self._database.autocommit, nodes.heartbeat, node))
                 self._stopped.wait(self._limits.beat / 2)
 
     def _is_needed(self) -> bool:

@@ -21,16 +21,16 @@ from horae.domain.cluster import Death
 from horae.domain.elapsed import Elapsed
 from horae.domain.jobs import JobId, NodeId, TimeLimit, limits
 from horae.guarded_log import guarded_log
-from horae.live import LiveReport, LiveStore
+from horae.live import LiveReport
 from horae.runtime.bodies import START_UP
+from horae.runtime.components import Components, NodeOptions
 from horae.runtime.journal import Journals
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.runtime.timing import SweeperTiming
-from horae.storage.engine import EPOCH, MICROSECOND, SQLITE, Database, is_transient
+from horae.storage.engine import EPOCH, MICROSECOND, SQLITE, is_transient
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
@@ -38,7 +38,6 @@ from horae.storage.nodes import nodes
 from horae.storage.operations import doctor
 from horae.storage.outcomes import OverdueJob, run_ending, time_limits
 from horae.storage.schedules import AppliedPlan, clock_setbacks
-from horae.types import Registry
 
 log = guarded_log("horae.runtime")
 
@@ -49,31 +48,27 @@ _NAMED: Final = 5
 class Sweeper:
     """Sweeps on behalf of one node."""
 
-    def __init__(  # noqa: PLR0913 - the one place where these meet
+    def __init__(
         self,
-        *,
-        database: Database,
+        components: Components,
+        options: NodeOptions,
         membership: Membership,
-        registry: Registry,
-        live: LiveStore,
         journals: Journals,
-        groups: GroupSweeper,
         signals: Signals,
-        keep_seconds: float,
-        keep_logs_for: timedelta | None,
-        timing: SweeperTiming,
         rng: Random,
         pace: Callable[[], float],
     ) -> None:
-        self._database, self._membership, self._registry = database, membership, registry
-        self._live, self._timing, self._rng, self._pace = live, timing, rng, pace
-        self._signals = signals
+        self._database, self._registry = components.database, components.registry
+        self._live, self._timing, self._rng = components.live, options.timing.sweeper, rng
+        self._membership, self._journals = membership, journals
+        self._signals, self._pace = signals, pace
+        self._groups = GroupSweeper(components, options)
+        self._keep_logs_for = options.keep_logs_for
         self._jobs_may_wait = False
         self._schedules_may_wait = True  # the clock may have been set while no node ran
-        self._journals, self._groups, self._keep_logs_for = journals, groups, keep_logs_for
         self._born = time.monotonic()
         self._elapsed = Elapsed()
-        self._clean_every = timing.clean_interval(keep_seconds)
+        self._clean_every = self._timing.clean_interval(options.keep.total_seconds())
         self._clean_at = self._born + self._clean_every
         self._suspicion = asyncio.Event()
         self._suspected = self._again = False

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from horae.domain.cluster import Isolation
@@ -16,9 +15,14 @@ from horae.storage.engine import Database
 from horae.types import Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class ContactReports:
-    """Sends the signals about contact on the node's loop; called on threads of the heartbeat.
+def watcher_for(
+    loop: asyncio.AbstractEventLoop,
+    signals: Signals,
+    running: Mapping[JobId, Attempt],
+    threads: Executor,
+    database: Database,
+) -> Watcher:
+    """Return what the heartbeat calls, on its threads; it sends the signals on the node's loop.
 
     Bodies on threads are stopped by the calling thread already, because another body may hold up
     the loop. One that waits for a reply of the database would not notice the order, and perhaps no
@@ -26,41 +30,31 @@ class ContactReports:
     pool.
     """
 
-    loop: asyncio.AbstractEventLoop
-    signals: Signals
-    running: Mapping[JobId, Attempt]
-    threads: Executor
-    database: Database
-
-    def watcher(self) -> Watcher:
-        """Return what the heartbeat calls."""
-        return Watcher(
-            died=self._report_death,
-            suspected=partial(post, self.loop, self.signals.node_suspected.send),
-            isolated=self._report_isolation,
-            regained=partial(post, self.loop, self.signals.contact_regained.send),
-        )
-
-    def _report_death(self) -> None:
-        self._stop_threads(LeaseLost, Isolation.ALL)
-        post(self.loop, self.signals.declared_dead.send)
-
-    def _report_isolation(self, level: Isolation) -> None:
-        self._stop_threads(OutOfContact, level)
-        post(self.loop, self.signals.isolated.send, level)
-
-    def _stop_threads(self, order: Callable[[], BaseException], level: Isolation) -> None:
-        on_threads = [
-            attempt for attempt in list(self.running.values()) if attempt.executor is self.threads
-        ]
+    def stop_threads(order: Callable[[], BaseException], level: Isolation) -> None:
+        on_threads = [attempt for attempt in list(running.values()) if attempt.executor is threads]
         stopped = {id(attempt) for attempt in stop_attempts(on_threads, order, level)}
-        self.database.hang_up_bodies(
+        database.hang_up_bodies(
             [
                 attempt.any_connection
-                for attempt in list(self.running.values())
+                for attempt in list(running.values())
                 if id(attempt) not in stopped
             ]
         )
+
+    def report_death() -> None:
+        stop_threads(LeaseLost, Isolation.ALL)
+        post(loop, signals.declared_dead.send)
+
+    def report_isolation(level: Isolation) -> None:
+        stop_threads(OutOfContact, level)
+        post(loop, signals.isolated.send, level)
+
+    return Watcher(
+        died=report_death,
+        suspected=partial(post, loop, signals.node_suspected.send),
+        isolated=report_isolation,
+        regained=partial(post, loop, signals.contact_regained.send),
+    )
 
 
 def post(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:

@@ -20,8 +20,8 @@ from horae.runtime.claims import HeldJobs, Peers, Slots, Worker, Workers
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.controller import Controller
 from horae.runtime.journal import Journals
-from horae.runtime.liveness import GroupSweeper, Membership, Sweeper, membership_of, record_of
-from horae.runtime.node.contact import ContactReports, post
+from horae.runtime.liveness import Membership, Sweeper, membership_of, record_of
+from horae.runtime.node.contact import post, watcher_for
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.repeated_service import sustain
@@ -32,7 +32,6 @@ from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine import first_line
 from horae.storage.jobs import ClaimScope
-from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.types.logs import set_node
 from horae.wakeup import Hint, HintKind
@@ -119,24 +118,19 @@ class Incarnation(BuiltAnewInChild):
         loop = self._loop
         async with asyncio.TaskGroup() as services:
             self._assemble(services)
-            reports = ContactReports(
-                loop,
-                self.signals,
-                self._worker.running,
-                self._executors.threads,
-                self._components.database,
+            database = self._components.database
+            watcher = watcher_for(
+                loop, self.signals, self._worker.running, self._executors.threads, database
             )
-            await self._components.database.in_service(
-                partial(self._membership.join, reports.watcher())
-            )
-            await self._components.database.in_service(
+            await database.in_service(partial(self._membership.join, watcher))
+            await database.in_service(
                 partial(self._journals.open, self._environment.journal, self.id)
             )
             listening.callback(
                 self._components.wakeup.subscribe(partial(post, loop, self._on_hint))
             )
             log.info("node %s %s", self.id, self._options.work)
-            if self._components.database.pooled:
+            if database.pooled:
                 self._log_pooler()
             sweeping = self._start(
                 services,
@@ -238,21 +232,14 @@ class Incarnation(BuiltAnewInChild):
         )
         self._controller = Controller(components.database, self.id, signals, timing.controller, rng)
         self._deploying = Deploying(components, self._options, self._deploy, self._controller)
-        keep_seconds = self._options.keep.total_seconds()
-        canceller = GroupCanceller(components.database, components.live, components.wakeup)
         self._sweeper = Sweeper(
-            database=components.database,
-            membership=self._membership,
-            registry=components.registry,
-            live=components.live,
-            journals=self._journals,
-            groups=GroupSweeper(components.database, canceller, keep_seconds),
-            keep_seconds=keep_seconds,
-            keep_logs_for=self._options.keep_logs_for,
-            timing=timing.sweeper,
-            rng=rng,
-            pace=self._peers.pace,
-            signals=signals,
+            components,
+            self._options,
+            self._membership,
+            self._journals,
+            signals,
+            rng,
+            self._peers.pace,
         )
         self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng, self._peers.pace)
         signals.node_suspected.connect(self._sweeper.suspect)

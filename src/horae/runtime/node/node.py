@@ -73,7 +73,23 @@ class Node:
 
         In the main thread, a first signal stops it, and a second one ends the program.
         """
-        own_loop.run(self._run_until_signal())
+        handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+
+        async def run_until_signal() -> None:
+            loop = asyncio.get_running_loop()
+
+            def stop() -> None:
+                for number in handled:  # the next signal has its default effect
+                    loop.remove_signal_handler(number)
+                self.stop()
+
+            for number in handled:
+                loop.add_signal_handler(number, stop)
+            await self.run()
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+        own_loop.run(run_until_signal())
 
     @contextmanager
     def running(self) -> Generator[Self]:
@@ -109,21 +125,6 @@ class Node:
         finally:
             self.stop()
             ended.result()
-
-    async def _run_until_signal(self) -> None:
-        loop = asyncio.get_running_loop()
-        handled = SIGNALS if threading.current_thread() is threading.main_thread() else ()
-
-        def stop() -> None:
-            for number in handled:  # the next signal has its default effect
-                loop.remove_signal_handler(number)
-            self.stop()
-
-        for number in handled:
-            loop.add_signal_handler(number, stop)
-        await self.run()
-        for number in handled:
-            loop.remove_signal_handler(number)
 
     async def run(self) -> None:
         """Run until `stop`; start again as a new incarnation if the node is declared dead."""
