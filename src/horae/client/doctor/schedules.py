@@ -62,9 +62,7 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
 
 
 def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
-    """Report schedules that wait because the clock was set back; those that need not wait come
-    apart.
-    """
+    """Report schedules that wait because the clock was set back, whether or not they have to."""
     for is_interval, advice in (
         (
             False,

@@ -1,8 +1,10 @@
 """Records what each body waits for, so that a deadlock of bodies on any nodes is detected."""
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -14,6 +16,7 @@ from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups, is_in_force, prerequisites, why_held_by_waiting
 from horae.types import Attempt
 
+T = TypeVar("T")
 log = guarded_log("horae.jobs")
 
 
@@ -39,10 +42,12 @@ class BodyWaits:
                 " its jobs, which it would never reach; do the rest in the job after them (then)"
             )
         wait = Wait(attempt.claim.id, attempt.claim.lease, group_id, awaited)
-        waits: Sequence[Wait] | None = None
-        with _tolerate(f"cannot record that job {wait.job_id} waits"):
+
+        def begin() -> Sequence[Wait]:
             self.live.begin_wait(wait)
-            waits = self.live.waits()
+            return self.live.waits()
+
+        waits = _ask_live(f"cannot record that job {wait.job_id} waits", begin)
         if waits is None:
             return None
         with ExitStack() as on_error:
@@ -55,8 +60,8 @@ class BodyWaits:
         """Record that this wait is over."""
         if wait is not None:
             # The wait is over in any case; its record is removed with the job.
-            with _tolerate(f"cannot record that job {wait.job_id} waits no more"):
-                self.live.end_wait(wait)
+            failure = f"cannot record that job {wait.job_id} waits no more"
+            _ask_live(failure, partial(self.live.end_wait, wait))
 
     def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
         """Raise `InvalidRequest` for a wait that closes a circle; waits of ended attempts do not
@@ -92,11 +97,10 @@ class BodyWaits:
 
     def why_taken_up(self, awaited: WaitTarget) -> str | None:
         """Return why an awaited job cannot start, if bodies that wait use up its limits."""
-        waiting: set[JobId] | None = None
-        with _tolerate("cannot read what bodies wait for"):
-            waiting = {each.job_id for each in self.live.waits()}
-        if waiting is None:
+        waits = _ask_live("cannot read what bodies wait for", self.live.waits)
+        if waits is None:
             return None
+        waiting = {each.job_id for each in waits}
         return self.database.autocommit(_why_taken_up, awaited, waiting)
 
 
@@ -110,13 +114,13 @@ def _why_taken_up(
     )
 
 
-@contextmanager
-def _tolerate(failure: str) -> Generator[None]:
-    """Log an error of the live store and go on: the wait itself needs only the database."""
+def _ask_live(failure: str, ask: Callable[[], T]) -> T | None:
+    """Return the answer of the live store, or log its error: the wait needs only the database."""
     try:
-        yield
+        return ask()
     except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
         log.warning("%s: %s", failure, error)
+        return None
 
 
 @contextmanager
