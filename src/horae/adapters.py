@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from horae.errors import ConfigurationError
 from horae.live import DatabaseLiveStore, LiveStore
 from horae.settings import Settings
-from horae.storage.engine import SQLITE, Database, identity_of, normalised
+from horae.storage.engine import Database, identity_of, normalised
 from horae.wakeup import WakeupChannel
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Adapters:
             from horae.wakeup.redis import RedisChannel
 
             return RedisChannel(access)
-        if self._database.dialect == SQLITE:
+        if self._database.is_file:
             return LocalChannel(identity_of(self._database))
         from horae.wakeup.postgres import PostgresChannel
 
@@ -101,7 +101,7 @@ class Adapters:
             # id of its job. A given prefix replaces the hash of an SQLite file, which processes may
             # know by different paths.
             prefix = self._settings.redis_prefix
-            if prefix is None or self._database.dialect != SQLITE:
+            if prefix is None or not self._database.is_file:
                 prefix = f"{prefix or 'horae'}:{identity_of(self._database)}"
             self._servers[url] = RedisAccess(url, prefix)
         return self._servers[url]

@@ -22,7 +22,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import ControllerTiming
-from horae.storage.engine import POSTGRESQL, Database, is_transient
+from horae.storage.engine import Database, is_transient
 from horae.storage.nodes import nodes
 from horae.storage.schedules import AppliedPlan, PlannedFire, bulk_firing, firing
 
@@ -165,7 +165,7 @@ class Controller:
                     self._signals.burst_over.clear()
                 # A burst on PostgreSQL is fired as two halves at once: one is prepared while the
                 # other commits.
-                in_halves = self._overdue and self._database.dialect == POSTGRESQL
+                in_halves = self._overdue and not self._database.is_file
                 half = -(-len(batch) // 2) if in_halves else len(batch)
                 await asyncio.gather(
                     *(self._fire_part(part) for part in (batch[:half], batch[half:]) if part)

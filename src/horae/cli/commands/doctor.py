@@ -41,7 +41,7 @@ from horae.runtime.journal import Journals
 from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node import living, look
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine import DATABASE_ERRORS, SQLITE, Database, missing_file, shown
+from horae.storage.engine import DATABASE_ERRORS, Database, missing_file, shown
 from horae.storage.jobs import owed_hooks
 from horae.storage.operations import database_error_of
 from horae.storage.queues import queues
@@ -98,12 +98,10 @@ def _run_checks(horae: Horae) -> Iterator[Finding]:
             return
         yield check_clock(database)
         on_server = list(
-            examine_file(database, horae.registry)
-            if database.dialect == SQLITE
-            else examine_server(database)
+            examine_file(database, horae.registry) if database.is_file else examine_server(database)
         )
         yield from on_server
-        if database.dialect != SQLITE:
+        if not database.is_file:
             yield check_pooler(database)
         read_only = any(
             finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server

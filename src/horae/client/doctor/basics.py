@@ -16,7 +16,7 @@ from horae.client.doctor.finding import (
 )
 from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly
-from horae.storage.engine import DATABASE_ERRORS, SQLITE, Database, unreadable_rows
+from horae.storage.engine import DATABASE_ERRORS, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs import JobFilter, reading
 from horae.storage.migrations import MigrationStatus, runner
@@ -66,7 +66,7 @@ def check_connection(database: Database) -> Finding:
 
 def check_migrations(database: Database) -> Finding:
     """Check that the tables have the version of this program."""
-    return migrations_finding(runner.status(database), owned=database.dialect == SQLITE)
+    return migrations_finding(runner.status(database), owned=database.is_file)
 
 
 def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
@@ -126,7 +126,7 @@ def check_schema(database: Database) -> Iterator[Finding]:
 
 def check_clock(database: Database) -> Finding:
     """Check the difference between the clocks of this machine and the database."""
-    if database.dialect == SQLITE:
+    if database.is_file:
         return ok("clock", "the database uses this machine's clock")
     before = time.time()
     there = database.autocommit(doctor.clock).timestamp()
@@ -209,7 +209,7 @@ def first_checks(database: Database) -> Iterator[Finding]:
     if connection.level is Level.OK:
         migrations = check_migrations(database)
         yield migrations
-        if migrations.level is Level.PROBLEM and database.dialect != SQLITE:
+        if migrations.level is Level.PROBLEM and not database.is_file:
             yield from check_schema(database)
 
 

@@ -17,7 +17,7 @@ from horae.runtime.claims.claim_cursor import ClaimCursor
 from horae.runtime.claims.lane_claimer import LaneClaimer
 from horae.runtime.claims.next_look import AT_ONCE, NEVER, NextLook, first_of
 from horae.runtime.timing import ClaimerTiming
-from horae.storage.engine import POSTGRESQL, Database
+from horae.storage.engine import Database
 from horae.storage.jobs import ClaimScope, NextWork, Part, claims
 from horae.storage.jobs.limits import limited_claims
 
@@ -61,7 +61,7 @@ class Claimer:
 
     def _new_cursor(self) -> ClaimCursor:
         timing = self._timing
-        rest = timing.scan_rest if self._database.dialect == POSTGRESQL else 0.0
+        rest = 0.0 if self._database.is_file else timing.scan_rest
         return ClaimCursor(slow=timing.slow_scan, rest=rest, gain=timing.cursor_gain)
 
     def wake(self) -> None:

@@ -18,7 +18,7 @@ from horae.domain.jobs import NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.signals import Signals
 from horae.runtime.timing import PeersTiming
-from horae.storage.engine import POSTGRESQL, Database
+from horae.storage.engine import Database
 from horae.storage.nodes import peers
 from horae.wakeup import Hint, HintKind, WakeupChannel
 
@@ -62,7 +62,7 @@ class Peers:
 
         On SQLite, all nodes respond to all hints.
         """
-        while self._database.dialect == POSTGRESQL:
+        while not self._database.is_file:
             self._changed.clear()
             try:
                 self._known = await self._database.autocommit_async(peers.peers_of, self._node)

@@ -14,8 +14,7 @@ from horae.domain.jobs import Claim, NodeId
 from horae.guarded_log import guarded_log
 from horae.runtime.journal.journal import HEADER, WIDTH, Journal, entry_of, header
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine import SQLITE, Database, local_name_of, side_car_path
-from horae.storage.engine.sqlite import make_folder
+from horae.storage.engine import Database, local_name_of, make_folder, side_car_path
 
 SUFFIX: Final = ".begun"
 
@@ -34,7 +33,7 @@ class Journals:
     ) -> None:
         """`directory`: the parent of the private folder; None for the default."""
         self._database, self._timing, self._directory = database, timing, directory
-        self._own = database.dialect == SQLITE and directory is None
+        self._own = database.is_file and directory is None
         self.folder: Path | None = side_car_path(database, "nodes") if self._own else None
         """The folder, known once a journal was opened or `find_folder` was called."""
 

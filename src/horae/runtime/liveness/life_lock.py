@@ -4,8 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from horae.storage.engine import mode_beside
 from horae.storage.engine.connections import detach
-from horae.storage.engine.sqlite import mode_beside
 
 
 class LifeLock:

@@ -22,9 +22,14 @@ from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decode_host, is_gone
 from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.timing import Timing
-from horae.storage.engine import SQLITE, Database, side_car_path
+from horae.storage.engine import (
+    LOCK_SUFFIX,
+    Database,
+    is_abandoned,
+    make_folder,
+    side_car_path,
+)
 from horae.storage.engine.connections import detach
-from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned, make_folder
 from horae.storage.migrations import runner
 from horae.storage.nodes import NodeRecord, NodeView, clock, nodes
 
@@ -231,7 +236,7 @@ def membership_of(
     database: Database, record: NodeRecord, limits: LivenessLimits, timing: Timing
 ) -> Membership:
     """Return the membership for this kind of database."""
-    if database.dialect == SQLITE:
+    if database.is_file:
         return FileMembership(database, record, side_car_path(database, "nodes"), timing)
     return DatabaseMembership(database, record, limits, timing)
 

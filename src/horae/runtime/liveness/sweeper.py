@@ -30,7 +30,7 @@ from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine import EPOCH, MICROSECOND, SQLITE, is_transient
+from horae.storage.engine import EPOCH, MICROSECOND, is_transient
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
@@ -128,7 +128,7 @@ class Sweeper:
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
         # A forward step of the clock makes other nodes seem silent on PostgreSQL.
-        if look or self._database.dialect == SQLITE:
+        if look or self._database.is_file:
             await self._watch_clock()
         if look:
             # Each dead node is logged once, however long it stays because its jobs are locked.
@@ -275,7 +275,7 @@ class Sweeper:
 
     async def _watch_clock(self) -> None:
         """Compare the database's clock with this process's; if it was set back, adapt due times."""
-        if self._database.dialect == SQLITE:  # the clock of SQLite is that of this process
+        if self._database.is_file:  # the clock of SQLite is that of this process
             now = EPOCH + opening.now() * MICROSECOND
         else:
             now = await self._database.autocommit_async(doctor.clock)

@@ -17,6 +17,7 @@ from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import (
     EPOCH,
     MICROSECOND,
+    NUMBERED_ONCE,
     POSTGRESQL,
     SQLITE,
     IdList,
@@ -72,6 +73,7 @@ from horae.storage.engine.isolation import (
 from horae.storage.engine.raw_statements import RawStatement, raw_statement
 from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
+from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned, make_folder, mode_beside
 from horae.storage.engine.statement_watch import watched_statements
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.unreadable_rows import UNREADABLE, read, readable, readable_page
@@ -100,6 +102,7 @@ __all__ = [
     "EXPIRY_IS_READABLE",
     "JOB_IS_READABLE",
     "LATEST",
+    "LOCK_SUFFIX",
     "LONGEST_TOTAL_DURATION",
     "MICROSECOND",
     "MOST_ATTEMPTS",
@@ -107,6 +110,7 @@ __all__ = [
     "MOST_LEASES",
     "MOST_RUNS",
     "MOST_VERSIONS",
+    "NUMBERED_ONCE",
     "POSTGRESQL",
     "SEES_COMMITTED",
     "SQLITE",
@@ -140,6 +144,7 @@ __all__ = [
     "has_listed_id",
     "identity_of",
     "insert",
+    "is_abandoned",
     "is_busy",
     "is_of_data",
     "is_of_server",
@@ -152,12 +157,14 @@ __all__ = [
     "local_name_of",
     "lock",
     "longer_than",
+    "make_folder",
     "member_of",
     "microseconds_before",
     "microseconds_now",
     "microseconds_of",
     "minute_of",
     "missing_file",
+    "mode_beside",
     "normalised",
     "now_or_later",
     "one_of",

@@ -1,7 +1,7 @@
 """The differences between PostgreSQL and SQLite, as small constructs that compile to both."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Self, TypeVar
 from typing import cast as cast_type
@@ -47,6 +47,8 @@ POSTGRESQL: Final = "postgresql"
 SQLITE: Final = "sqlite"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+NUMBERED_ONCE: Final[Mapping[str, Any]] = {"sqlite_autoincrement": True}
+"""Options of a table in which no number is used again after its row was deleted."""
 
 S = TypeVar("S")
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine import Instant
+from horae.storage.engine import NUMBERED_ONCE, Instant
 from horae.storage.jobs.tables import metadata, partial_index, row_id
 
 
@@ -52,7 +52,7 @@ groups = Table(
         "ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)",
         name="ended",
     ),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 
 partial_index(

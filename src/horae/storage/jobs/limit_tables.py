@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine import Json
+from horae.storage.engine import NUMBERED_ONCE, Json
 from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
 
 limits = Table(
@@ -57,7 +57,7 @@ buckets = Table(
         "fresh_at", BigInteger, nullable=False, server_default=text("0")
     ),  # the time from which `state` means nothing any more
     UniqueConstraint("limit_name", "key"),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 partial_index(
     "horae_limit_buckets_closed", buckets.c.opens_at, where=text("waiting AND opens_at IS NOT NULL")
@@ -83,7 +83,7 @@ lanes = Table(
         "turn", BigInteger, nullable=False, server_default=text("0")
     ),  # when a job of the lane was last claimed
     Column("held_by", row_id),  # the bucket that is known to hold the lane back
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 _free = text("held_by IS NULL AND place IS NOT NULL")
 

@@ -32,6 +32,7 @@ from horae.domain.jobs import JobState
 from horae.storage.engine import (
     EXPIRY_IS_READABLE,
     JOB_IS_READABLE,
+    NUMBERED_ONCE,
     Instant,
     Json,
     Keyword,
@@ -178,7 +179,7 @@ jobs = Table(
     CheckConstraint("progress_percentage BETWEEN 0 AND 100", name="progress"),
     CheckConstraint("attempt >= 0 AND max_attempts >= 1 AND lease >= attempt", name="attempts"),
     CheckConstraint("cancelled_by IS NULL OR state = 'cancelled'", name="cancelled_by"),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 
 ready_order = (jobs.c.priority.desc(), jobs.c.run_at, jobs.c.id)

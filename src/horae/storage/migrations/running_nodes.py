@@ -6,8 +6,7 @@ from sqlalchemy import Connection, select, text
 
 from horae.domain.cluster import LivenessLimits
 from horae.errors import SchemaMismatch
-from horae.storage.engine import SQLITE, seconds_since, side_car_path
-from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned
+from horae.storage.engine import LOCK_SUFFIX, SQLITE, is_abandoned, seconds_since, side_car_path
 from horae.storage.jobs import nodes
 
 MOST_NAMED: Final = 5

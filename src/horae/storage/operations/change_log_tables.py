@@ -5,7 +5,7 @@ The change log has no foreign keys because an entry outlives its target.
 
 from sqlalchemy import CheckConstraint, Column, Index, String, Table, Text
 
-from horae.storage.engine import AUDIT_IS_READABLE, Instant, Json
+from horae.storage.engine import AUDIT_IS_READABLE, NUMBERED_ONCE, Instant, Json
 from horae.storage.jobs import metadata, row_id
 
 change_log = Table(
@@ -23,7 +23,7 @@ change_log = Table(
     ),  # the origin of the change: http, cli or python
     Column("before", Json),
     Column("after", Json),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 
 Index("horae_audit_at", change_log.c.at)

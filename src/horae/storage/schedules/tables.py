@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.storage.engine import Instant, Json
+from horae.storage.engine import NUMBERED_ONCE, Instant, Json
 from horae.storage.jobs import metadata, partial_index, row_id
 
 deployments = Table(
@@ -33,7 +33,7 @@ deployments = Table(
     Column("replaced_by", row_id, ForeignKey("horae_deployments.id", ondelete="SET NULL")),
     CheckConstraint("min_replicas >= 0", name="min_replicas"),
     CheckConstraint("replaced_by IS NULL OR ended_at IS NOT NULL", name="replaced"),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 # A module has one current version, so two never both fire.
 partial_index(
@@ -90,7 +90,7 @@ schedules = Table(
     CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
     # An idle schedule is enabled and has a next start, so none waits for ever.
     CheckConstraint("state <> 'idle' OR (enabled AND next_start IS NOT NULL)", name="waiting"),
-    sqlite_autoincrement=True,
+    **NUMBERED_ONCE,
 )
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_start IS NOT NULL"))
