@@ -44,7 +44,16 @@ def _follow(session: Session | Connection, waiting: list[Send]) -> None:
             lambda one: None if one.in_nested_transaction() else waiting.clear(),
         )
         return
-    event.listen(session, "commit", lambda _connection: _call_soon(waiting))
+
+    def call_soon(_connection: Connection) -> None:
+        if waiting:
+            due = waiting[:]
+            waiting.clear()
+            timer = threading.Timer(COMMIT_TAKES, _call, [due])
+            timer.daemon = True
+            timer.start()
+
+    event.listen(session, "commit", call_soon)
     event.listen(session, "rollback", lambda _connection: waiting.clear())
 
 
@@ -53,13 +62,3 @@ def _call(waiting: list[Send]) -> None:
     waiting.clear()
     for send in due:
         send()
-
-
-def _call_soon(waiting: list[Send]) -> None:
-    if not waiting:
-        return
-    due = waiting[:]
-    waiting.clear()
-    timer = threading.Timer(COMMIT_TAKES, _call, [due])
-    timer.daemon = True
-    timer.start()

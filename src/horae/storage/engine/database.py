@@ -268,7 +268,14 @@ class Database(BuiltAnewInChild):
     ) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
         """Open a transaction for an async body, on a connection of the running event loop."""
         self.check_file()
-        return self._async_engine().execution_options(**_isolated(self.dialect, isolation)).begin()
+        loop = asyncio.get_running_loop()
+        if loop not in self._async_engines:
+            driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
+            engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
+            self._listen_for_bodies(engine.sync_engine)
+            self._async_engines[loop] = engine
+        own = _isolated(self.dialect, isolation)
+        return self._async_engines[loop].execution_options(**own).begin()
 
     async def close_async(self) -> None:
         """Close the connections of the running event loop; they cannot be closed after it ends."""
@@ -311,15 +318,6 @@ class Database(BuiltAnewInChild):
         self._statement_connections.close()
         self.autocommit_engine.dispose()
         self._body_engine.dispose()
-
-    def _async_engine(self) -> AsyncEngine:
-        loop = asyncio.get_running_loop()
-        if loop not in self._async_engines:
-            driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
-            engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
-            self._listen_for_bodies(engine.sync_engine)
-            self._async_engines[loop] = engine
-        return self._async_engines[loop]
 
     def _listen(self, engine: Engine, connections: OpenConnections) -> Engine:
         if engine.dialect.name == SQLITE:

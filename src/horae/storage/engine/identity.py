@@ -1,7 +1,6 @@
 """A short name for one database, the same for every process that uses it, whatever its URL is."""
 
 import hashlib
-import os
 import socket
 from pathlib import Path
 from typing import Final
@@ -48,7 +47,7 @@ def local_name_of(database: Database) -> str:
     """
     if database.dialect == SQLITE:
         # This follows links, as opening the file does.
-        file = os.stat(database.url.database or "")  # noqa: PTH116
+        file = Path(database.url.database or "").stat()
         return f"{file.st_dev:x}-{file.st_ino:x}"
     port = database.autocommit(lambda connection: connection.scalar(_PORT))
     return f"{identity_of(database)}-{port}"

@@ -5,7 +5,6 @@ A PostgreSQL URL may name several servers, as libpq's may:
 the query instead.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,10 +41,10 @@ def normalised(
 
     `several`: defaults that are added to the query if the URL names several hosts.
     """
-    parsed = _parsed(url, setting)
+    parsed = _parse(url, setting)
     backend = {"postgres": POSTGRESQL}.get(parsed.get_backend_name(), parsed.get_backend_name())
     if backend == POSTGRESQL:
-        return _checked_hosts(parsed.set(drivername=DRIVER), setting, several)
+        return _check_hosts(parsed.set(drivername=DRIVER), setting, several)
     if backend != SQLITE:
         raise ConfigurationError(
             f"{setting}: {backend!r} is not supported; allowed are sqlite and postgresql"
@@ -60,8 +59,10 @@ def normalised(
 def missing_file(url: str | URL) -> Path | None:
     """Return the URL's SQLite file if it does not exist, else None; raises `ConfigurationError`."""
     file = file_of(url)
-    # `exists` also returns False for a name that is too long.
-    return None if file is None or os.path.exists(file) else file  # noqa: PTH110
+    try:
+        return None if file is None or file.exists() else file
+    except OSError:  # its name is too long
+        return file
 
 
 def file_of(url: str | URL) -> Path | None:
@@ -106,14 +107,16 @@ def driver_arguments(url: URL) -> dict[str, Any]:
     return dict(arguments)
 
 
-def _parsed(url: str | URL, setting: str) -> URL:
+def _parse(url: str | URL, setting: str) -> URL:
     text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
     several = SEVERAL_HOSTS.fullmatch(text)
     try:
         parsed = make_url(url if several is None else several["before"] + several["after"])
-    except Exception:  # noqa: BLE001 - the text of any error repeats the URL
+    except (ArgumentError, ValueError):  # their texts repeat the URL
+        hidden = "this (not shown, because it may hold a password)"
+        shown_text = repr(text[:100]) if re.fullmatch(r"[\w./ -]*", text) else hidden
         raise ConfigurationError(
-            f"{setting}: {_shown_input(text)} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
+            f"{setting}: {shown_text} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
         ) from None
     if several is None or not parsed.get_backend_name().startswith("postgres"):
         return parsed
@@ -129,7 +132,7 @@ def _parsed(url: str | URL, setting: str) -> URL:
     return parsed.update_query_dict({"host": hosts, "port": ports})
 
 
-def _checked_hosts(url: URL, setting: str, added: Mapping[str, str]) -> URL:
+def _check_hosts(url: URL, setting: str, added: Mapping[str, str]) -> URL:
     if not {"host", "port"} & url.query.keys():
         return url
     try:
@@ -141,12 +144,3 @@ def _checked_hosts(url: URL, setting: str, added: Mapping[str, str]) -> URL:
         ) from None
     missing = {name: value for name, value in added.items() if several and name not in url.query}
     return url.update_query_dict(missing) if missing else url
-
-
-def _shown_input(text: str) -> str:
-    """Return text that is not a URL for an error message, unless a password may be in it."""
-    return (
-        repr(text[:100])
-        if re.fullmatch(r"[\w./ -]*", text)
-        else "this (not shown, because it may hold a password)"
-    )

@@ -225,10 +225,18 @@ def page(connection: Connection, wanted: JobFilter) -> list[Job]:
         of_open = _page(replace(asked, before=None)).where(jobs.c.id.in_(newest))
         return connection.execute(of_open, given).all()
 
+    def without_long_values(row: Row[Any]) -> Job:
+        values = dict(row._mapping)  # pyright: ignore[reportPrivateUsage]
+        longer = [name for name in _LONG if values.pop(f"{name}_is_longer")]
+        if "meta" in longer:
+            values["meta"] = {}
+        left_out: dict[str, Any] = dict.fromkeys(longer, LEFT_OUT)
+        return replace(_job_of(values), **left_out)
+
     return readable_page(
         jobs.name,
         fetch,
-        job_from if wanted.longest is None else _listed_from,
+        job_from if wanted.longest is None else without_long_values,
         start=wanted.before,
         place=lambda row: row.id,
         limit=wanted.limit,
@@ -300,16 +308,6 @@ def _job_of(values: dict[str, Any]) -> Job:
     if not (values["lease"] < MOST_LEASES and values["attempt"] < MOST_ATTEMPTS):
         raise ValueError("its lease or attempt is too large")
     return Job(**values)
-
-
-def _listed_from(row: Row[Any]) -> Job:
-    """Return a row of `_LISTED` as a job without the values that are too long."""
-    values = dict(row._mapping)  # pyright: ignore[reportPrivateUsage]
-    longer = [name for name in _LONG if values.pop(f"{name}_is_longer")]
-    if "meta" in longer:
-        values["meta"] = {}
-    left_out: dict[str, Any] = dict.fromkeys(longer, LEFT_OUT)
-    return replace(_job_of(values), **left_out)
 
 
 def lists_of(wanted: JobFilter) -> dict[str, list[Any]]:

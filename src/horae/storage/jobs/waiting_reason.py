@@ -127,25 +127,20 @@ def _held_by_limit(connection: Connection, facts: Any) -> str:
     of_queue = (facts.queue_limits or {}).get(facts.limit_name)
     shown: str = facts.key if of_queue is None else of_queue["key"]
     key = f" for key {quoted(MASK if shown.startswith(MASK) else shown)}" if facts.key else ""
-    if facts.opens_at is None:
-        until = _needed(connection, facts, numbers)
-    else:
-        until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
-    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
-
-
-def _needed(connection: Connection, facts: Any, numbers: LimitNumbers) -> str:
-    """Return what has to happen before a job of this weight fits under a limit of running jobs."""
     allowed = numbers.concurrency or 0
     needed = min(facts.weight, allowed)  # a heavier job may run alone
-    if needed <= 1:
-        return "a running job ends"
-    running = connection.execute(RUNNING, {"bucket": facts.held_by}).one_or_none()
-    free = max(0, allowed - (0 if running is None else int(running.weight)))
-    return (
-        f"running jobs end: it needs {needed} of {allowed}, and {free}"
-        f" {'is' if free == 1 else 'are'} free"
-    )
+    if facts.opens_at is not None:
+        until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
+    elif needed <= 1:
+        until = "a running job ends"
+    else:
+        running = connection.execute(RUNNING, {"bucket": facts.held_by}).one_or_none()
+        free = max(0, allowed - (0 if running is None else int(running.weight)))
+        until = (
+            f"running jobs end: it needs {needed} of {allowed}, and {free}"
+            f" {'is' if free == 1 else 'are'} free"
+        )
+    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
 
 
 def _waits_for_jobs(connection: Connection, job_id: JobId) -> str:

@@ -117,6 +117,7 @@ CHOOSING: Final = ("name", "fair_by", "limits", "backend")
 
 def grants(kind: Privileges, role: str, schema: str = "public") -> str:
     """Return the statements that give a role these privileges, and no others, on the tables."""
+    tables = [*(table.name for table in (*SHARED, change_log, sessions)), VERSION_TABLE]
     lines = [
         (
             f"-- Horae: the privileges of kind {kind.value}. Run this as the owner of the tables,"
@@ -124,15 +125,15 @@ def grants(kind: Privileges, role: str, schema: str = "public") -> str:
         ),
         "BEGIN;",
         f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};",
-        *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in _all_tables()),
+        *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in tables),
         *(f"REVOKE ALL ON SEQUENCE {each} FROM {_quoted(role)};" for each in _sequences(schema)),
-        *(f"GRANT {what} TO {_quoted(role)};" for what in _granted(kind, schema)),
+        *(f"GRANT {what} TO {_quoted(role)};" for what in _privileges(kind, schema)),
         "COMMIT;",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _granted(kind: Privileges, schema: str) -> Iterator[str]:
+def _privileges(kind: Privileges, schema: str) -> Iterator[str]:
     yield f"SELECT ON {_name(schema, VERSION_TABLE)}"
     if kind is Privileges.ENQUEUE:
         of_jobs = _name(schema, jobs.name)
@@ -158,10 +159,6 @@ def _sequences(schema: str) -> Iterator[str]:
         column = table.autoincrement_column
         if column is not None:
             yield _name(schema, f"{table.name}_{column.name}_seq")
-
-
-def _all_tables() -> list[str]:
-    return [*(table.name for table in (*SHARED, change_log, sessions)), VERSION_TABLE]
 
 
 def _name(schema: str, name: str) -> str:

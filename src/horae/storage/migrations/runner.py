@@ -107,16 +107,6 @@ def check_open(connection: Connection) -> None:
         raise mismatch(current)
 
 
-def _check_after_error(connection: Connection) -> None:
-    try:
-        check_open(connection)
-    except SchemaMismatch as error:
-        raise SchemaMismatch(
-            "the tables have changed since this program opened the database, so restart it:"
-            f" {error}"
-        ) from None
-
-
 def ensure(database: Database) -> None:
     """Migrate a SQLite file, or raise `SchemaMismatch` for unusable tables of a PostgreSQL server.
 
@@ -129,7 +119,17 @@ def ensure(database: Database) -> None:
         if database.dialect != SQLITE:
             raise mismatch(current)
         upgrade(database)
-    database.check_tables = _check_after_error
+
+    def check_after_error(connection: Connection) -> None:
+        try:
+            check_open(connection)
+        except SchemaMismatch as error:
+            raise SchemaMismatch(
+                "the tables have changed since this program opened the database, so restart it:"
+                f" {error}"
+            ) from None
+
+    database.check_tables = check_after_error
 
 
 def move(connection: Connection, target: str, *, up: bool) -> None:

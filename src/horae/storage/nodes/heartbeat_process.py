@@ -24,7 +24,6 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict
 
@@ -162,7 +161,12 @@ class ServerConnection:
         # No prepared statements: behind a pooler each statement may run in another session of the
         # server.
         self._connection = psycopg.connect(**arguments, autocommit=True, prepare_threshold=None)
-        self._connection.add_notice_handler(self._notice)
+
+        def notice(diagnostic: Any) -> None:
+            if (diagnostic.sqlstate or "").startswith(ENDED_BY_SERVER):
+                self.ended_by_server = True
+
+        self._connection.add_notice_handler(notice)
 
     def execute(self, statement: RawStatement, timeout: float) -> list[str | None]:
         """Execute a statement and return its first column; raises `NodeEnded` or `NoReply`."""
@@ -182,9 +186,16 @@ class ServerConnection:
         while connection.is_busy():
             self._wait(deadline, select.POLLIN)
             connection.consume_input()
-        return [
-            found for result in iter(connection.get_result, None) for found in self._read(result)
-        ]
+        found: list[str | None] = []
+        for result in iter(connection.get_result, None):
+            error = result.error_field(67)  # the SQLSTATE
+            if error is not None:
+                code, text = error.decode(), result.error_message.decode(errors="replace").strip()
+                self.ended_by_server = code.startswith(ENDED_BY_SERVER)
+                raise ReadOnlyServer(text) if code == REFUSED_WRITE else OSError(text)
+            values = (result.get_value(row, 0) for row in range(result.ntuples))
+            found.extend(None if value is None else value.decode() for value in values)
+        return found
 
     def wait(self, seconds: float) -> None:
         """Wait until the next heartbeat is due, or the connection fails."""
@@ -203,20 +214,6 @@ class ServerConnection:
             and clock() >= deadline
         ):
             raise NoReply("the server has not replied in time")
-
-    def _read(self, result: Any) -> Iterator[str | None]:
-        error = result.error_field(67)  # the SQLSTATE
-        if error is not None:
-            code, text = error.decode(), result.error_message.decode(errors="replace").strip()
-            self.ended_by_server = code.startswith(ENDED_BY_SERVER)
-            raise ReadOnlyServer(text) if code == REFUSED_WRITE else OSError(text)
-        for row in range(result.ntuples):
-            value = result.get_value(row, 0)
-            yield None if value is None else value.decode()
-
-    def _notice(self, diagnostic: Any) -> None:
-        if (diagnostic.sqlstate or "").startswith(ENDED_BY_SERVER):
-            self.ended_by_server = True
 
 
 class HeartbeatLoop:
@@ -242,29 +239,27 @@ class HeartbeatLoop:
                 self._pause = min(self._pause * 2, RECONNECT_PAUSES[1])
 
     def _beat_while_connected(self) -> None:
+        timeout = self._config["timeout"]
         if (line := self._connection_to_server) is None:
             line = self._connection_to_server = ServerConnection(
                 self._node, self._config["connect"]
             )
             if (bounds := self._config["bounds"]) is not None:
-                line.execute(bounds, self._config["timeout"])
+                line.execute(bounds, timeout)
         next_beat = clock()
         while True:
             if (left := next_beat - clock()) > 0:
                 line.wait(left)
                 continue
             next_beat = max(next_beat + self._config["every"], clock())
-            if not is_stopped(self._node.pid):
-                self._beat(line)
-
-    def _beat(self, line: ServerConnection) -> None:
-        timeout = self._config["timeout"]
-        if not self._locked and (lock := self._config["lock"]) is not None:
-            self._locked = line.execute(lock, timeout) == ["t"]
-        sent = clock()
-        answer = line.execute(self._config["beat"], timeout)
-        report(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
-        self._pause = RECONNECT_PAUSES[0]
+            if is_stopped(self._node.pid):
+                continue
+            if not self._locked and (lock := self._config["lock"]) is not None:
+                self._locked = line.execute(lock, timeout) == ["t"]
+            sent = clock()
+            answer = line.execute(self._config["beat"], timeout)
+            report(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
+            self._pause = RECONNECT_PAUSES[0]
 
     def _disconnect(self, error: Exception) -> None:
         line, self._connection_to_server = self._connection_to_server, None

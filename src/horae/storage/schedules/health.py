@@ -122,23 +122,18 @@ def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list
 
 
 def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:
-    return FailingSchedule(
-        id=row.id, name=row.name, job_type=row.job_type, streak=_streak_of(row), gave_up=gave_up
-    )
-
-
-def _streak_of(row: StoredSchedule) -> int:
-    """Count failures in a row without the open run, which counts as crashed until it ends.
-
-    Where runs may overlap, the number of open ones is not stored, so only ended ones count.
-    """
     statistics = statistics_of(row)
     try:
         overlapping = rules_of(row).overlap is Overlap.ALLOW_ALL
     except UnreadableSchedule:
         overlapping = False
-    return (
+    # The open run counts as crashed until it ends, so it is left out. Where runs may overlap, the
+    # number of open ones is not stored, so only ended ones count.
+    streak = (
         statistics.consecutive_failures
         if overlapping
         else statistics.streak(int(row.run_token is not None))
+    )
+    return FailingSchedule(
+        id=row.id, name=row.name, job_type=row.job_type, streak=streak, gave_up=gave_up
     )

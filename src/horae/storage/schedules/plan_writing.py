@@ -192,8 +192,13 @@ def apply_plans(
     if changed:
         writing.write_one_time(connection, changed)
     for row, made in plans:
-        if row.backfill_next is not None:
-            _write_backfill(connection, row, made)
+        if row.backfill_next is None:
+            continue
+        # Remove the past time that the plan fires, or all waiting ones if it has dropped them.
+        if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
+            backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
+        if not made.backfill:
+            backfill.withdraw(connection, row.id)
     ledger = [
         entry
         for row, made in plans
@@ -276,8 +281,16 @@ def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSch
     """Return the row that a plan leads to; the caller has removed the token of a run that ended."""
     keeps_token = rules_of(row).overlap is not Overlap.ALLOW_ALL
     token = fired if fired is not None and keeps_token else row.run_token
+    if token is None:
+        state = ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
+    elif made.stop is not None or (
+        row.state == ScheduleState.TERMINATING and token == row.run_token
+    ):
+        state = ScheduleState.TERMINATING
+    else:
+        state = ScheduleState.EXECUTING
     return row._replace(
-        state=_state(row, made, token),
+        state=state,
         run_token=token,
         started_at=None if token is None else row.now if fired is not None else row.started_at,
         enabled=made.disabled is None,
@@ -294,23 +307,6 @@ def row_after(row: StoredSchedule, made: Plan, fired: JobId | None) -> StoredSch
     )
 
 
-def _state(row: StoredSchedule, made: Plan, token: int | None) -> str:
-    if token is None:
-        return ScheduleState.IDLE if made.disabled is None else ScheduleState.DISABLED
-    stopping = made.stop is not None or (
-        row.state == ScheduleState.TERMINATING and token == row.run_token
-    )
-    return ScheduleState.TERMINATING if stopping else ScheduleState.EXECUTING
-
-
-def _write_backfill(connection: Connection, row: StoredSchedule, made: Plan) -> None:
-    """Remove the past time that a plan fires, or all waiting ones if the plan has dropped them."""
-    if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
-        backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
-    if not made.backfill:
-        backfill.withdraw(connection, row.id)
-
-
 def _new_entries(
     connection: Connection,
     row: StoredSchedule,
@@ -319,17 +315,8 @@ def _new_entries(
     node: NodeId | None,
 ) -> list[dict[str, Any]]:
     """Return the ledger rows to insert; excluded times that continue a row only extend it."""
-    entries = list(_entries(row, made, fired, node))
-    if not entries or entries[0]["reason"] != Reason.EXCLUDED or row.last_tick is None:
-        return entries
-    return entries[ticks.extend_excluded(connection, entries[0], row.last_tick) :]
-
-
-def _entries(
-    row: StoredSchedule, made: Plan, fired: JobId | None, node: NodeId | None
-) -> Iterable[dict[str, Any]]:
-    for entry in made.ticks:
-        yield {
+    entries: list[dict[str, Any]] = [
+        {
             "schedule_id": row.id,
             "nominal_time": entry.first,
             "until": entry.last,
@@ -339,3 +326,8 @@ def _entries(
             "job_id": fired if entry.decision is Decision.FIRED else None,
             "decided_by": node,
         }
+        for entry in made.ticks
+    ]
+    if not entries or entries[0]["reason"] != Reason.EXCLUDED or row.last_tick is None:
+        return entries
+    return entries[ticks.extend_excluded(connection, entries[0], row.last_tick) :]

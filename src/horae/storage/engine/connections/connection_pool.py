@@ -144,17 +144,15 @@ def is_stale(connection: Any) -> bool:
 
 def replace_stale(engine: Engine) -> None:
     """Make the pool of an engine replace closed connections before it hands them out."""
-    event.listen(engine, "checkin", _check_in)
-    event.listen(engine, "checkout", _check_out)
 
+    @event.listens_for(engine, "checkin")
+    def note_idle(_connection: object, record: Any) -> None:
+        record.info[WAS_IDLE] = True
 
-def _check_in(_connection: object, record: Any) -> None:
-    record.info[WAS_IDLE] = True
-
-
-def _check_out(connection: Any, record: Any, _proxy: object) -> None:
-    # New connections are not checked, because TLS messages may be waiting to be read there.
-    if record.info.pop(WAS_IDLE, False) and is_stale(
-        getattr(connection, "driver_connection", connection)
-    ):
-        raise DisconnectionError
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: Any, _proxy: object) -> None:
+        # New connections are not checked, because TLS messages may be waiting to be read there.
+        if record.info.pop(WAS_IDLE, False) and is_stale(
+            getattr(connection, "driver_connection", connection)
+        ):
+            raise DisconnectionError

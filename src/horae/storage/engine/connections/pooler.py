@@ -42,17 +42,17 @@ class PoolerDetection:
     def listen(self, engine: Engine) -> None:
         """Check and prepare the new connections of an engine."""
         event.listen(engine, "handle_error", explain_statement_mode, retval=True)
-        event.listen(engine, "connect", self._connected)
 
-    def _connected(self, connection: Any, _record: object) -> None:
-        if not self._configured:
-            pooled = is_pooled(connection)
-            self.found = pooled if self._configured is None else False
-        if self.found and self._prepares:
-            check_driver()
-        prepares = not self.found if self._prepares is None else self._prepares
-        if not prepares:
-            getattr(connection, "driver_connection", connection).prepare_threshold = None
+        @event.listens_for(engine, "connect")
+        def prepare(connection: Any, _record: object) -> None:
+            if not self._configured:
+                pooled = is_pooled(connection)
+                self.found = pooled if self._configured is None else False
+            if self.found and self._prepares:
+                check_driver()
+            prepares = not self.found if self._prepares is None else self._prepares
+            if not prepares:
+                getattr(connection, "driver_connection", connection).prepare_threshold = None
 
 
 def is_pooled(connection: Any) -> bool:

@@ -30,25 +30,23 @@ def is_read_only(error: BaseException | None) -> bool:
 
 def leave_read_only(engine: Engine) -> None:
     """Close connections to a server that refuses a write; bodies get the driver's error."""
-    event.listen(engine, "handle_error", _leave)
+
+    @event.listens_for(engine, "handle_error")
+    def leave(context: ExceptionContext) -> None:
+        if is_read_only(context.original_exception) and _reason(context) is not None:
+            context.is_disconnect = True
 
 
 def report_read_only(engine: Engine) -> None:
     """Close an engine's connections to a server that refuses a write; raise `DatabaseReadOnly`."""
-    event.listen(engine, "handle_error", _report, retval=True)
 
-
-def _leave(context: ExceptionContext) -> None:
-    if is_read_only(context.original_exception) and _reason(context) is not None:
+    @event.listens_for(engine, "handle_error", retval=True)
+    def report(context: ExceptionContext) -> DatabaseReadOnly | None:
+        reason = _reason(context) if is_read_only(context.original_exception) else None
+        if reason is None:
+            return None
         context.is_disconnect = True
-
-
-def _report(context: ExceptionContext) -> DatabaseReadOnly | None:
-    reason = _reason(context) if is_read_only(context.original_exception) else None
-    if reason is None:
-        return None
-    context.is_disconnect = True
-    return DatabaseReadOnly(f"the database accepts no writes now: {reason}")
+        return DatabaseReadOnly(f"the database accepts no writes now: {reason}")
 
 
 def _reason(context: ExceptionContext) -> str | None:

@@ -17,17 +17,16 @@ SET_STYLE: Final = f"SELECT set_config('DateStyle', '{STYLE}', false)"
 
 def listen(engine: Engine) -> None:
     """Prepare the sessions of the connections that the engine opens from now on."""
-    event.listen(engine, "connect", _prepare)
 
-
-def _prepare(connection: Any, _record: object) -> None:
-    driver = getattr(connection, "driver_connection", connection)
-    reported: str = driver.info.parameter_status("DateStyle") or ""
-    if reported.startswith(STYLE):
-        return
-    cursor = connection.cursor()
-    try:
-        cursor.execute(SET_STYLE)
-    finally:
-        cursor.close()
-        connection.commit()
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        driver = getattr(connection, "driver_connection", connection)
+        reported: str = driver.info.parameter_status("DateStyle") or ""
+        if reported.startswith(STYLE):
+            return
+        cursor = connection.cursor()
+        try:
+            cursor.execute(SET_STYLE)
+        finally:
+            cursor.close()
+            connection.commit()

@@ -118,7 +118,12 @@ class OpenConnections:
 
     def listen(self, engine: Engine) -> None:
         """Track the connections that the engine opens from now on."""
-        event.listen(engine, "connect", self._note)
+
+        @event.listens_for(engine, "connect")
+        def note(connection: Any, _record: object) -> None:
+            driver = getattr(connection, "driver_connection", connection)
+            with suppress(OSError):
+                self._sockets[driver] = os.fstat(driver.fileno()).st_ino
 
     def call(self, connection: Connection) -> "TrackedCall":
         """Track a call of a service, which has a deadline; of nested calls the innermost counts."""
@@ -158,11 +163,6 @@ class OpenConnections:
             with suppress(Exception):
                 found.append(driver.fileno())
         return found
-
-    def _note(self, connection: Any, _record: object) -> None:
-        driver = getattr(connection, "driver_connection", connection)
-        with suppress(OSError):
-            self._sockets[driver] = os.fstat(driver.fileno()).st_ino
 
     def _end(self, ident: int, connection: Connection) -> None:
         """Cancel the statement, so that it ends cleanly; otherwise shut the connection down."""

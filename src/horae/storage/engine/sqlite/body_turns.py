@@ -37,19 +37,18 @@ class BodyTurns:
 
     def listen(self, engine: Engine) -> None:
         """Take the lock for the transactions of this engine, which is the one of bodies."""
-        event.listen(engine, "connect", self._connected)
-        event.listen(engine, "checkin", self._ended)
 
-    def _connected(self, _connection: object, record: Any) -> None:
-        record.info[TURNS] = self
+        @event.listens_for(engine, "connect")
+        def take_turns(_connection: object, record: Any) -> None:
+            record.info[TURNS] = self
 
-    def _ended(self, _connection: object, record: Any) -> None:
-        taken_at: float | None = record.info.pop(TAKEN_AT, None)
-        if taken_at is not None:
-            now = time.monotonic()
-            self._others_until = now + min(
-                SHARE_OF_OTHERS * (now - taken_at), LONGEST_TURN_OF_OTHERS
-            )
+        @event.listens_for(engine, "checkin")
+        def let_others_go(_connection: object, record: Any) -> None:
+            taken_at: float | None = record.info.pop(TAKEN_AT, None)
+            if taken_at is not None:
+                now = time.monotonic()
+                held = now - taken_at
+                self._others_until = now + min(SHARE_OF_OTHERS * held, LONGEST_TURN_OF_OTHERS)
 
     def take(self, connection: Connection) -> None:
         """Begin a transaction that may write; raises the driver's error after `patience`."""
@@ -58,7 +57,7 @@ class BodyTurns:
         pause = FIRST_PAUSE
         cursor.execute("PRAGMA busy_timeout = 0")
         try:
-            while not self._taken(cursor, deadline):
+            while not self._try_to_take(cursor, deadline):
                 seconds = max(pause, self._others_until - time.monotonic())
                 if connection.dialect.is_async:  # the pause must not block the event loop
                     await_only(asyncio.sleep(seconds))
@@ -78,7 +77,7 @@ class BodyTurns:
         cursor.execute(f"PRAGMA busy_timeout = {round(1000 * self._patience)}")
         cursor.close()
 
-    def _taken(self, cursor: Any, deadline: float) -> bool:
+    def _try_to_take(self, cursor: Any, deadline: float) -> bool:
         """Take the lock, unless others have their turn or hold it; return whether it was taken."""
         now = time.monotonic()
         if now < self._others_until:

@@ -6,7 +6,6 @@ write-ahead log and its index beside the database: a process that then opens the
 see what the others write, and does not respect their locks.
 """
 
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -65,19 +64,11 @@ class DatabaseFile:
                 f"it {change} while this process had it open: writes would be lost. Put the file"
                 " back, or restart this process",
             )
-        self._check_companions()
-        self._next_check = moment + self._check_interval
-
-    def forget_companions(self) -> None:
-        """Stop checking companions: a forked child seems to have its parent's files open."""
-        self._companions = {}
-
-    def _check_companions(self) -> None:
-        """Raise if a companion was removed while open; only the last connection may do so."""
         for file, known in self._companions.items():
             found = _identity_of(file)
             if found == known:
                 continue
+            # Only the last connection may remove a companion.
             if known is not None and _is_open_elsewhere(file, known):
                 raise DatabaseUnavailable(
                     f"the database file {self._path}",
@@ -87,6 +78,11 @@ class DatabaseFile:
                     " opened again",
                 )
             self._companions[file] = found
+        self._next_check = moment + self._check_interval
+
+    def forget_companions(self) -> None:
+        """Stop checking companions: a forked child seems to have its parent's files open."""
+        self._companions = {}
 
 
 def _identity_of(file: Path) -> Identity | None:
@@ -103,13 +99,13 @@ def _is_open_elsewhere(file: Path, identity: Identity) -> bool:
     The inode number alone does not prove it, because the system soon reuses it for another file.
     """
     try:
-        names = os.listdir(OPEN_FILES)  # noqa: PTH208 - only the names are needed
+        descriptors = list(OPEN_FILES.iterdir())
     except OSError:
         return False
-    for name in names:
+    for descriptor in descriptors:
         with suppress(OSError):  # the descriptor of the listing itself is closed by now
-            place = Path(os.readlink(OPEN_FILES / name))  # noqa: PTH115 - not a file system link
+            place = descriptor.readlink()
             elsewhere = place != file and place.name.removesuffix(DELETED) == file.name
-            if elsewhere and _identity_of(OPEN_FILES / name) == identity:
+            if elsewhere and _identity_of(descriptor) == identity:
                 return True
     return False

@@ -282,29 +282,18 @@ def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
         changed.append({"id": lane.id, "held_by": bucket, "turn": turn, "earliest": earliest})
     if changed:
         connection.execute(sql.WRITE_LANES, {"rows": json.dumps(changed)})
-    changed_buckets = _changed_buckets(locked, choice)
-    if changed_buckets:
-        connection.execute(sql.WRITE_BUCKETS, {"rows": json.dumps(changed_buckets)})
-
-
-def _changed_buckets(locked: _Locked, choice: Choice) -> list[dict[str, Any]]:
     used = {bucket for lane in locked.lanes if choice.taken.get(lane.id) for bucket in lane.buckets}
-    changed: list[dict[str, Any]] = []
+    states: list[dict[str, Any]] = []
     for bucket_id in sorted(used | choice.closed.keys() | locked.waiting):
         if bucket_id < 0:
-            continue
-        bucket, rate = locked.buckets[bucket_id], locked.buckets[bucket_id].rate
-        if rate is None:
-            changed.append({"id": bucket_id, "state": None, "opens_at": None, "fresh_at": 0})
-            continue
-        opens_at = min(locked.now + (choice.closed.get(bucket_id) or 0), LATEST_MOMENT)
-        fresh_at = min(rate.fresh_at(bucket.numbers), LATEST_MOMENT)
-        changed.append(
-            {
-                "id": bucket_id,
-                "state": json.dumps(rate.to_json()),
-                "opens_at": opens_at,
-                "fresh_at": fresh_at,
-            }
-        )
-    return changed
+            continue  # the limit of a queue, about which nothing is stored
+        numbers, rate = locked.buckets[bucket_id].numbers, locked.buckets[bucket_id].rate
+        state: dict[str, Any] = {"id": bucket_id, "state": None, "opens_at": None, "fresh_at": 0}
+        if rate is not None:
+            opens_at = locked.now + (choice.closed.get(bucket_id) or 0)
+            state["state"] = json.dumps(rate.to_json())
+            state["opens_at"] = min(opens_at, LATEST_MOMENT)
+            state["fresh_at"] = min(rate.fresh_at(numbers), LATEST_MOMENT)
+        states.append(state)
+    if states:
+        connection.execute(sql.WRITE_BUCKETS, {"rows": json.dumps(states)})

@@ -345,14 +345,10 @@ def _has_parameter(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
     document: Any = value
     for name in reversed(path):
         document = {name: document}
-    contains = jobs.c.params.op("@>", is_comparison=True)
-    # SQLite has no index of parameters: it reads those of each job.
-    return PerDatabase(
-        contains(cast(literal(json.dumps(document), Text()), Json())), _extracted(path, value)
+    contains = jobs.c.params.op("@>", is_comparison=True)(
+        cast(literal(json.dumps(document), Text()), Json())
     )
-
-
-def _extracted(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+    # SQLite has no index of parameters: it reads those of each job.
     place = "$" + "".join(f'."{name}"' for name in path)
     kind, found = func.json_type(jobs.c.params, place), func.json_extract(jobs.c.params, place)
     match value:
@@ -373,4 +369,4 @@ def _extracted(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
     if written is not None:
         # Searching for the text is cheaper than parsing the parameters of each job.
         skipped.insert(0, (func.instr(jobs.c.params, written, type_=Integer()) == 0, false()))
-    return case(*skipped, else_=matches)
+    return PerDatabase(contains, case(*skipped, else_=matches))
