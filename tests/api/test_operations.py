@@ -309,4 +309,4 @@ async def test_a_damaged_node_is_left_out_and_reported(
     answer = await client("root").get("/api/nodes/")
     assert (answer.status_code, answer.json()["nodes"]) == (200, [])
     column = damage.partition(" ")[0]
-    assert unreadable_rows.remembered()["horae_nodes", record.id] == f"{column} is no list of texts"
+    assert unreadable_rows.list_all()["horae_nodes", record.id] == f"{column} is no list of texts"

@@ -30,7 +30,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Sweeper._watch_clock:premature.make_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
     "Sweeper._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
     "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",
-    "Sweeper._clean:reading.occupied": "only if the report of a job is in the live store at that moment, which is a race",
+    "Sweeper._clean:reading.find_occupied": "only if the report of a job is in the live store at that moment, which is a race",
     "_Execution._change_one": "only for jobs that have changed meanwhile: tests/client/test_bulk.py",
     "Jobs.cancel_group:reading.get": "only for groups whose members have ended: tests/client/test_groups.py",
     "Jobs._insert_rest": "only for more than 10,000 members: tests/client/test_groups.py",

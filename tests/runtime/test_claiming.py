@@ -380,7 +380,7 @@ class TestLostAnswers:
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, release, doubted = threading.Event(), threading.Event(), threading.Event()
-        orphaned, claim = claims.orphaned, claims.claim
+        orphaned, claim = claims.find_orphaned, claims.claim
         runs: list[int] = []
 
         def claim_once_then_fail(connection: object, *asked: object) -> object:

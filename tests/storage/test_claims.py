@@ -321,11 +321,11 @@ def test_jobs_claimed_by_a_lost_answer_are_found(database: Database) -> None:
     )
     database.transact(cancelling.cancel, ended.id, None)
     started(database)
-    assert sorted(database.transact(claims.orphaned, NODE, [known.id, foreign.id])) == sorted(
+    assert sorted(database.transact(claims.find_orphaned, NODE, [known.id, foreign.id])) == sorted(
         [lost, ended]
     )
-    assert sorted(database.transact(claims.orphaned, NODE, [])) == sorted([known, lost, ended])
-    assert database.transact(claims.orphaned, NodeId("nobody"), []) == []
+    assert sorted(database.transact(claims.find_orphaned, NODE, [])) == sorted([known, lost, ended])
+    assert database.transact(claims.find_orphaned, NodeId("nobody"), []) == []
 
 
 def test_ten_thousand_waiting_jobs_of_others_do_not_hide_one(database: Database) -> None:

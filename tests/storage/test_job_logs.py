@@ -62,7 +62,7 @@ def test_the_number_of_dropped_lines_can_grow(database: Database) -> None:
     [gap] = lines_of(claim, 5)
     for dropped in (3, 70):
         database.transact(logs.write, [gap._replace(dropped=1), gap._replace(dropped=dropped)])
-    assert database.autocommit(logs.dropped, claim.id) == 70
+    assert database.autocommit(logs.count_dropped, claim.id) == 70
     [found] = database.autocommit(logs.read, claim.id, START, 0, 99)
     assert found.dropped == 70
 

@@ -51,7 +51,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "claim within limits": lambda connection: limited_claims.claim(
         connection, SCOPE, 10, ["default"]
     ),
-    "orphaned claims": lambda connection: claims.orphaned(connection, NodeId("n1"), []),
+    "orphaned claims": lambda connection: claims.find_orphaned(connection, NodeId("n1"), []),
     "abandoned jobs": lambda connection: crashed_nodes.abandoned_jobs(
         connection, [NodeId("n2")], 10
     ),
@@ -79,7 +79,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     ),
     "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
     "due work": doctor.due_work,
-    "started jobs": doctor.started,
+    "started jobs": doctor.find_started,
 }
 
 

@@ -93,7 +93,7 @@ class ScheduleSource:
             return []
         within = self._timing.late + (0.0 if last is None else self._polled_at - last)
         before = self._versions
-        self._versions = self._database.autocommit(reading.changed, within, self._timing.rows)
+        self._versions = self._database.autocommit(reading.find_changed, within, self._timing.rows)
         changed = [key for key, version in self._versions.items() if before.get(key) != version]
         if last is None:
             return []

@@ -124,6 +124,6 @@ def examine_lock(database: Database, registry: Registry, limits: Thresholds = US
             impatient.transact(doctor.do_nothing)
         except DatabaseBusy:
             holder = write_lock_holder(database.url.database or "")
-            started = database.autocommit(doctor.started)
+            started = database.autocommit(doctor.find_started)
             return lock_finding(holder, database.autocommit(nodes.view), started, registry, limits)
     return ok("write lock", f"can be taken within {limits.lock_timeout:g} s")

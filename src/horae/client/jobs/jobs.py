@@ -507,7 +507,7 @@ class Jobs:
         job = self._read(job_id, owner)
         found = self._database.autocommit(logs.read, job.id, place, LEVELS[level], limit + 1)
         lines = found[:limit]
-        dropped = self._database.autocommit(logs.dropped, job.id)
+        dropped = self._database.autocommit(logs.count_dropped, job.id)
         return LogPage(
             lines, dropped, lines[-1].cursor if lines else after, more=len(found) > limit
         )

@@ -80,7 +80,7 @@ class LostReplies:
             known = [*self._environment.journal.listed, *self._held.ids()]
             with self.expected():
                 unknown = await self._environment.database.autocommit_async(
-                    claims.orphaned, self._environment.node, known
+                    claims.find_orphaned, self._environment.node, known
                 )
             self._search_at = time.monotonic() + self._timing.orphaned_every
             hand_back(unknown)

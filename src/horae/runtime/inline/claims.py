@@ -113,7 +113,7 @@ class InlineClaims:
 
     def _hand_back_lost(self) -> None:
         found = self._environment.database.autocommit(
-            claims.orphaned, self._environment.node, list(self._held)
+            claims.find_orphaned, self._environment.node, list(self._held)
         )
         if not found:
             return

@@ -26,7 +26,7 @@ class GroupSweeper:
 
     def sweep(self) -> None:
         """Report ends that were not reported when written, and cancel more of cancelled groups."""
-        found = self._database.autocommit(groups.unsettled, INSERTING_FOR)
+        found = self._database.autocommit(groups.find_unsettled, INSERTING_FOR)
         if found.unreported:
             self._canceller.act_on(self._database.transact(follow_ups.report_late, LATE_BATCH))
         for group_id in found.abandoned:

@@ -154,7 +154,7 @@ class Sweeper:
         # Nodes that were killed have left reports of ended jobs in the live store.
         after = JobId(0)
         while reported := await database.in_service(partial(self._live.reported, after, batch)):
-            occupied = await database.autocommit_async(reading.occupied, reported)
+            occupied = await database.autocommit_async(reading.find_occupied, reported)
             ended = [job_id for job_id in reported if job_id not in occupied]
             await database.in_service(partial(self._live.forget, ended))
             after = reported[-1]

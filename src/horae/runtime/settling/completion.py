@@ -146,7 +146,7 @@ class Completion:
             )
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
             job = self._database.transact(cancelling.cancel, job_id, by)
-            if self._database.autocommit(reading.occupied, [job_id]):
+            if self._database.autocommit(reading.find_occupied, [job_id]):
                 # The body has yet to receive the request, even if the job was already cancelled.
                 return
             self._live.forget([job_id])

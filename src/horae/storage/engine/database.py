@@ -234,7 +234,9 @@ class Database(BuiltAnewInChild):
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
         """Open a transaction for a job's body: committed at the end, rolled back on an error."""
         self.check_file()
-        return self._body_engine.execution_options(**_isolated(self.dialect, isolation)).begin()
+        return self._body_engine.execution_options(
+            **_isolation_options(self.dialect, isolation)
+        ).begin()
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Connection]:
@@ -274,7 +276,7 @@ class Database(BuiltAnewInChild):
             engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
             self._listen_for_bodies(engine.sync_engine)
             self._async_engines[loop] = engine
-        own = _isolated(self.dialect, isolation)
+        own = _isolation_options(self.dialect, isolation)
         return self._async_engines[loop].execution_options(**own).begin()
 
     async def close_async(self) -> None:
@@ -324,7 +326,7 @@ class Database(BuiltAnewInChild):
             event.listen(engine, "connect", opening.prepare)
             if self._file is not None:
                 event.listen(engine, "do_connect", self._file.make)
-                event.listen(engine, "connect", self._file.opened)
+                event.listen(engine, "connect", self._file.note_opened)
             # In autocommit these listeners are not needed: an engine with listeners takes longer
             # for each statement.
             if opening.begins(engine):
@@ -432,7 +434,7 @@ def side_car_path(database: Database | Engine, name: str) -> Path:
     return Path(f"{database.url.database}-{name}")
 
 
-def _isolated(dialect: str, isolation: str) -> dict[str, Any]:
+def _isolation_options(dialect: str, isolation: str) -> dict[str, Any]:
     """Return the options of an isolation level; on SQLite they say when to take the lock."""
     if dialect == SQLITE:
         return {

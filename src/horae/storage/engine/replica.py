@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
-from horae.storage.engine.failures import first_line, is_transient
+from horae.storage.engine.failures import DATABASE_ERRORS, first_line, is_transient
 from horae.storage.engine.url import PREFERS_STANDBY, normalised, shown
 
 P = ParamSpec("P")
@@ -84,7 +85,7 @@ class ReadReplica:
                         )
                     self._is_checked = True
                 return self._replica.autocommit(statement, *args, **kwargs)
-            except Exception as error:
+            except (*DATABASE_ERRORS, PoolTimeout) as error:
                 if not is_transient(error):
                     raise
                 self._paused_until = time.monotonic() + PAUSE

@@ -42,14 +42,14 @@ class SameDatabase:
             or _identity(connection) != self._database.autocommit(_identity)
         ):
             raise InvalidRequest(
-                f"this session or connection is bound to {_shown(engine.url)}, and Horae's database"
-                f" is {_shown(self._database.url)}: a job cannot be part of a transaction of"
+                f"this session or connection is bound to {_show(engine.url)}, and Horae's database"
+                f" is {_show(self._database.url)}: a job cannot be part of a transaction of"
                 " another database"
             )
         self._found.add(engine.pool)
 
 
-def _shown(url: URL) -> str:
+def _show(url: URL) -> str:
     return shown_url(url.render_as_string(hide_password=True))
 
 

@@ -37,7 +37,7 @@ def readable(table: str, rows: Iterable[Any], make: Callable[[Any], T]) -> list[
     found: list[T] = []
     for row in rows:
         try:
-            found.append(checked(row, make))
+            found.append(check_row(row, make))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             _remember(table, _key(row), str(error))
     return found
@@ -68,13 +68,13 @@ def readable_page(
 def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
     """Convert one row; raises `UnreadableRow`."""
     try:
-        return checked(row, make)
+        return check_row(row, make)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         _remember(table, _key(row), str(error))
         raise UnreadableRow(table, _key(row), str(error)) from error
 
 
-def checked(row: Any, make: Callable[[Any], T]) -> T:
+def check_row(row: Any, make: Callable[[Any], T]) -> T:
     """Convert a row; raises ValueError for a value that was not loaded, or what `make` raises."""
     values = row.values() if isinstance(row, Mapping) else row
     if any(value is UNREADABLE for value in values):
@@ -88,7 +88,7 @@ def count_by_table() -> Mapping[str, int]:
         return Counter(table for table, _ in _remembered)
 
 
-def remembered() -> Mapping[tuple[str, str], str]:
+def list_all() -> Mapping[tuple[str, str], str]:
     """Return the reason by the table and key of each unreadable row that this process has found."""
     with _lock:
         return dict(_remembered)
@@ -110,11 +110,11 @@ def loads(text: str | bytes) -> Any:
 
 def load_tolerantly(connection: Any, _record: object = None) -> None:
     """Make a psycopg connection load `UNREADABLE` instead of failing the whole result."""
-    from psycopg import DataError  # noqa: PLC0415 - an extra
-    from psycopg.abc import Buffer  # noqa: PLC0415
-    from psycopg.adapt import Loader  # noqa: PLC0415
-    from psycopg.pq import Format  # noqa: PLC0415
-    from psycopg.types.json import set_json_loads  # noqa: PLC0415
+    from psycopg import DataError
+    from psycopg.abc import Buffer
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+    from psycopg.types.json import set_json_loads
 
     oid = connection.adapters.types["timestamptz"].oid
     usual: Any = connection.adapters.get_loader(oid, Format.TEXT)
@@ -136,7 +136,6 @@ def load_tolerantly(connection: Any, _record: object = None) -> None:
 
 
 def _key(row: Any) -> str:
-    # `_mapping` is the public name of a row's mapping.
     values = row if isinstance(row, Mapping) else row._mapping
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 

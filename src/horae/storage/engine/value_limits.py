@@ -39,7 +39,7 @@ class condition(ColumnElement[bool]):
     def __init__(self, postgresql: str, sqlite: str) -> None:
         self.texts = {POSTGRESQL: postgresql, SQLITE: sqlite}
 
-    def repeated(self) -> ColumnElement[bool]:
+    def repeat(self) -> ColumnElement[bool]:
         """Return the same text for a statement that is to use the index."""
         postgresql, sqlite = (literal_column(text, Boolean()) for text in self.texts.values())
         return PerDatabase(postgresql, sqlite)

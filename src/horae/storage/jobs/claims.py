@@ -313,7 +313,7 @@ def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) ->
     return returned
 
 
-def orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
+def find_orphaned(connection: Connection, node: NodeId, known: Sequence[JobId]) -> list[Claim]:
     """Return the node's claims that it does not know of, because the reply to a claim was lost."""
     rows = connection.execute(ORPHANED, {"node": node, "known": known})
     return [Claim._make(row) for row in rows]

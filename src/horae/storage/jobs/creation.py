@@ -201,7 +201,7 @@ ADD_LIMITED: Final = (
 _EXPIRES_AT: Final = {"expires_at": expiry(RUN_AT)}
 
 
-def _guarded(more: Mapping[str, Any]) -> Any:
+def _insert_guarded(more: Mapping[str, Any]) -> Any:
     room: Any = bindparam("max_count", type_=Integer())
     has_room = cast(room, Integer()).is_(None) | (COUNT_OPEN.scalar_subquery() < room)
     values = {
@@ -221,10 +221,10 @@ def _guarded(more: Mapping[str, Any]) -> Any:
     )
 
 
-ADD_GUARDED: Final = _guarded({})
+ADD_GUARDED: Final = _insert_guarded({})
 # A role that may only start jobs may not write these columns: a row with `retry_of` would block the
 # real retry.
-ADD_RETRY: Final = _guarded({name: value_of(name) for name in _OF_RETRIES})
+ADD_RETRY: Final = _insert_guarded({name: value_of(name) for name in _OF_RETRIES})
 _batch = bindparam("batch", type_=Text())
 _has_limits = cast(bindparam("has_limits", type_=Boolean()), Boolean())
 _array: Any = (
@@ -235,7 +235,7 @@ _array: Any = (
 _list: Any = func.json_each(_batch).table_valued("value", "key")
 
 
-def _many(more: Mapping[str, Any]) -> PerDialect[Any]:
+def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
     """Insert one job for each element of a JSON array of parameters.
 
     If the parameter `has_limits` is true, each element is a pair of a job's parameters and its
@@ -273,9 +273,9 @@ def _many(more: Mapping[str, Any]) -> PerDialect[Any]:
     return PerDialect(of_array, of_list)
 
 
-ADD_MANY: Final = _many({})
+ADD_MANY: Final = _insert_many({})
 # A role that may only start jobs may not write these columns either.
-ADD_MEMBERS: Final = _many(
+ADD_MEMBERS: Final = _insert_many(
     {
         "group_id": cast(bindparam("group_id", type_=BigInteger()), BigInteger()),
         "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
@@ -353,7 +353,7 @@ def lock_limit(connection: Connection, owner: str | None, job_type: str) -> None
     """
     hides = _try_lock(connection, f"horae:{job_type}:{owner}", f"a {job_type!r} job of {owner!r}")
     if hides is not None:
-        raise _hidden(f"jobs of type {job_type!r} are counted", hides)
+        raise _refusal(f"jobs of type {job_type!r} are counted", hides)
 
 
 def lock_key(
@@ -369,7 +369,7 @@ def lock_key(
     about = f"a {job_type!r} job with unique key {unique_key!r}"
     hides = _try_lock(connection, f"horae:{job_type}:key:{unique_key}", about)
     if latest_rows and hides is not None:
-        raise _hidden(f"jobs of type {job_type!r} are unique", hides)
+        raise _refusal(f"jobs of type {job_type!r} are unique", hides)
 
 
 def _try_lock(connection: Connection, key: str, about: str) -> str | None:
@@ -385,7 +385,7 @@ def _try_lock(connection: Connection, key: str, about: str) -> str | None:
     return tried.hides
 
 
-def _hidden(why: str, isolation: str) -> InvalidRequest:
+def _refusal(why: str, isolation: str) -> InvalidRequest:
     return InvalidRequest(
         f"{why}, and a {isolation} transaction does not see those that others have started since it"
         " began; start this job in a read committed transaction, or without `session`"

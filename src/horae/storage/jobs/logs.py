@@ -105,7 +105,7 @@ def read(
     return [LogLine(**line) for line in lines]
 
 
-def dropped(connection: Connection, job_id: JobId) -> int:
+def count_dropped(connection: Connection, job_id: JobId) -> int:
     """Return how many lines of the job were dropped."""
     return int(connection.execute(DROPPED, {"job_id": job_id}).scalar_one())
 

@@ -88,17 +88,17 @@ NEWEST: Final = 10_000
 """Number of newest ids that a list of open jobs reads first; often most of these are open."""
 
 
-def _counted(*where: ColumnElement[bool]) -> Any:
+def _count(*where: ColumnElement[bool]) -> Any:
     return select(func.count()).select_from(jobs).where(*where).scalar_subquery()
 
 
 # Only indexes are read, of which that of the ended jobs is large.
 COUNTS: Final = select(
-    (_counted(IS_READY) + _counted(IS_SENT) + _counted(IS_WAITING)).label(JobState.PENDING),
-    _counted(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
-    _counted(jobs.c.finished_at.is_not(None)).label("ended"),
-    _counted(jobs.c.state == JobState.FAILED).label(JobState.FAILED),
-    _counted(jobs.c.state == JobState.CANCELLED).label(JobState.CANCELLED),
+    (_count(IS_READY) + _count(IS_SENT) + _count(IS_WAITING)).label(JobState.PENDING),
+    _count(IS_HELD, jobs.c.finished_at.is_(None)).label(JobState.STARTED),
+    _count(jobs.c.finished_at.is_not(None)).label("ended"),
+    _count(jobs.c.state == JobState.FAILED).label(JobState.FAILED),
+    _count(jobs.c.state == JobState.CANCELLED).label(JobState.CANCELLED),
 )
 
 
@@ -193,7 +193,7 @@ def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tu
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
 
-def occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
+def find_occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
     """Return those of these jobs that are active, or whose bodies have not stopped."""
     return {JobId(id_) for id_ in connection.execute(OCCUPIED, {"ids": list(job_ids)}).scalars()}
 

@@ -124,10 +124,10 @@ def grants(kind: Privileges, role: str, schema: str = "public") -> str:
             " after each migration."
         ),
         "BEGIN;",
-        f"GRANT USAGE ON SCHEMA {_quoted(schema)} TO {_quoted(role)};",
-        *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quoted(role)};" for name in tables),
-        *(f"REVOKE ALL ON SEQUENCE {each} FROM {_quoted(role)};" for each in _sequences(schema)),
-        *(f"GRANT {what} TO {_quoted(role)};" for what in _privileges(kind, schema)),
+        f"GRANT USAGE ON SCHEMA {_quote(schema)} TO {_quote(role)};",
+        *(f"REVOKE ALL ON {_name(schema, name)} FROM {_quote(role)};" for name in tables),
+        *(f"REVOKE ALL ON SEQUENCE {each} FROM {_quote(role)};" for each in _sequences(schema)),
+        *(f"GRANT {what} TO {_quote(role)};" for what in _privileges(kind, schema)),
         "COMMIT;",
     ]
     return "\n".join(lines) + "\n"
@@ -137,9 +137,9 @@ def _privileges(kind: Privileges, schema: str) -> Iterator[str]:
     yield f"SELECT ON {_name(schema, VERSION_TABLE)}"
     if kind is Privileges.ENQUEUE:
         of_jobs = _name(schema, jobs.name)
-        yield f"INSERT ({', '.join(map(_quoted, STARTED_WITH))}) ON {of_jobs}"
-        yield f"SELECT ({', '.join(map(_quoted, COMPARED))}) ON {of_jobs}"
-        yield f"SELECT ({', '.join(map(_quoted, CHOOSING))}) ON {_name(schema, queues.name)}"
+        yield f"INSERT ({', '.join(map(_quote, STARTED_WITH))}) ON {of_jobs}"
+        yield f"SELECT ({', '.join(map(_quote, COMPARED))}) ON {of_jobs}"
+        yield f"SELECT ({', '.join(map(_quote, CHOOSING))}) ON {_name(schema, queues.name)}"
         yield f"USAGE ON SEQUENCE {_name(schema, f'{jobs.name}_id_seq')}"
         return
     if kind is Privileges.READ_ONLY:
@@ -162,8 +162,8 @@ def _sequences(schema: str) -> Iterator[str]:
 
 
 def _name(schema: str, name: str) -> str:
-    return f"{_quoted(schema)}.{_quoted(name)}"
+    return f"{_quote(schema)}.{_quote(name)}"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -189,7 +189,7 @@ def due_work(connection: Connection) -> list[DueWork]:
     return [DueWork(**row) for row in connection.execute(DUE_WORK).mappings()]
 
 
-def started(connection: Connection) -> list[Job]:
+def find_started(connection: Connection) -> list[Job]:
     """Return all started jobs, the longest running first."""
     return readable(jobs.name, connection.execute(STARTED), job_from)
 

@@ -38,14 +38,14 @@ WITH_LANES: Final = union_all(
 
 def name_backends(connection: Connection, backends: Mapping[str, str]) -> dict[str, str]:
     """Store the backends of queues that have none yet; return the stored one of each queue."""
-    before = _stored(connection, backends)
+    before = _read_backends(connection, backends)
     for name, backend in sorted(backends.items()):
         connection.execute(NAME_BACKEND, {"name": name, "backend": backend})
     check_lanes(connection, backends)
     _check_limited(
         connection, {name: text for name, text in backends.items() if name not in before}
     )
-    return _stored(connection, backends)
+    return _read_backends(connection, backends)
 
 
 def set_backend(connection: Connection, name: str, backend: str) -> None:
@@ -71,17 +71,17 @@ def check_backend_types(
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's"
-            f" nodes run, but {_named(found)} in it is of job type {quoted(found.job_type)}, which"
+            f" nodes run, but {_name(found)} in it is of job type {quoted(found.job_type)}, which"
             " a backend runs; move the schedules and cancel the jobs first, or limit the"
             " concurrency of the queue instead"
         )
 
 
-def _named(found: Any) -> str:
+def _name(found: Any) -> str:
     return "a pending job" if found.name is None else f"schedule {quoted(found.name)}"
 
 
-def _stored(connection: Connection, names: Collection[str]) -> dict[str, str]:
+def _read_backends(connection: Connection, names: Collection[str]) -> dict[str, str]:
     return {row.name: row.backend for row in connection.execute(BACKENDS, {"names": list(names)})}
 
 
@@ -91,7 +91,7 @@ def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:
     found = connection.execute(LIMITED, {"names": foreign}).one_or_none() if foreign else None
     if found is not None:
         raise ConfigurationError(
-            f"queue {quoted(found.queue)}: {_named(found)} in it is of job type"
+            f"queue {quoted(found.queue)}: {_name(found)} in it is of job type"
             f" {quoted(found.job_type)}, which has limits, and these hold only for jobs that"
             " Horae's nodes run; move the schedules and cancel the jobs first, or choose another"
             " queue"

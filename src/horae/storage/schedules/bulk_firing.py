@@ -167,10 +167,10 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
     out: it may be planned when its run ends.
     """
     rows = reading.by_ids(connection, ids)
-    return {row.id: _planned(connection, row) for row in rows if row.run_token is None}
+    return {row.id: _plan_one(connection, row) for row in rows if row.run_token is None}
 
 
-def _planned(connection: Connection, row: StoredSchedule) -> PlannedFire | None:
+def _plan_one(connection: Connection, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
     snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
     if (

@@ -175,7 +175,7 @@ def apply_plans(
     `started`: by schedule, jobs that exist already and are its runs from now on.
     """
     fires = [(row, made) for row, made in plans if made.fire is not None]
-    repeated = _repeated(connection, fires)
+    repeated = _find_repeated(connection, fires)
     fired = {**started, **_add_fired_jobs(connection, fires, repeated)}
     after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
     writing.write(connection, after)
@@ -216,7 +216,7 @@ def apply_plans(
     ]
 
 
-def _repeated(
+def _find_repeated(
     connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]
 ) -> dict[int, JobId]:
     """Return the earlier, failed job of each nominal time that is run again."""

@@ -261,7 +261,7 @@ def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]
     )
 
 
-def changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
+def find_changed(connection: Connection, within: float, limit: int) -> dict[int, int]:
     """Return id and version of schedules changed in the last `within` seconds, oldest first."""
     rows = connection.execute(CHANGED, {"within": within, "limit": limit})
     return {row.id: row.version for row in rows}

@@ -88,14 +88,14 @@ WRITE_ONE_TIME: Final = _write(schedules, schedules.c.id, ONE_TIME)
 WRITE_STATISTICS: Final = _write(schedule_statistics, schedule_statistics.c.schedule_id, STATISTICS)
 
 
-def _given(*names: str) -> dict[str, BindParameter[Any]]:
+def _parameters(*names: str) -> dict[str, BindParameter[Any]]:
     return {name: bindparam(name, type_=schedules.c[name].type) for name in names}
 
 
 ADD: Final = (
     insert(schedules)
     .values(
-        **_given("name", "module", "partition", *_DEFINITION),
+        **_parameters("name", "module", "partition", *_DEFINITION),
         state=ScheduleState.DISABLED.value,
         enabled=False,
         disabled_reason=DisabledReason.PAUSED.value,
@@ -109,7 +109,9 @@ ADD: Final = (
 """Add a schedule, disabled until its activation."""
 ADD_STATISTICS: Final = insert(schedule_statistics)
 REDEFINE: Final = (
-    update(schedules).where(schedules.c.id == bindparam("schedule_id")).values(_given(*_DEFINITION))
+    update(schedules)
+    .where(schedules.c.id == bindparam("schedule_id"))
+    .values(_parameters(*_DEFINITION))
 )
 
 
@@ -131,7 +133,7 @@ SET_COMPUTED: Final = (
     update(schedules)
     .where(schedules.c.id == bindparam("schedule_id"))
     .values(
-        **_given("calendar_days", "limits", "tags", "max_attempts"),
+        **_parameters("calendar_days", "limits", "tags", "max_attempts"),
         version=schedules.c.version + 1,
         updated_at=database_now(),
     )

@@ -87,7 +87,7 @@ def explain_statement_mode(context: ExceptionContext) -> Unavailable | None:
 
 def check_driver() -> None:
     """Raise `ConfigurationError` if the driver cannot drop prepared statements through a pooler."""
-    import psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
+    import psycopg
 
     if not psycopg.capabilities.has_send_close_prepared():
         raise ConfigurationError(
@@ -104,7 +104,7 @@ def keeps_prepared_statements(arguments: dict[str, Any]) -> bool:
     session that needs it. Other poolers leave a statement known only in the session that prepared
     it. `arguments`: those of a connection.
     """
-    import psycopg  # noqa: PLC0415 - as above
+    import psycopg
 
     with (
         psycopg.connect(**arguments, prepare_threshold=None) as connection,

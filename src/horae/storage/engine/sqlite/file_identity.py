@@ -43,7 +43,7 @@ class DatabaseFile:
         if self._identity is None and not self._path.name.startswith("file:"):
             make_file(self._path)
 
-    def opened(self, *_: object) -> None:
+    def note_opened(self, *_: object) -> None:
         """Remember the file that the first connection has opened (a listener of SQLAlchemy)."""
         if self._identity is None:
             self._identity = _identity_of(self._path)

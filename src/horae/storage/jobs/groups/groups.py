@@ -309,7 +309,7 @@ def have_all_ended(connection: Connection, group_id: GroupId) -> bool | None:
     return row.ended_at is not None and not then_is_open
 
 
-def unsettled(connection: Connection, seconds: float) -> Unsettled:
+def find_unsettled(connection: Connection, seconds: float) -> Unsettled:
     """Return the work on groups that a process which died has left undone.
 
     `seconds`: how long after its last insert a call that starts a group is given up.

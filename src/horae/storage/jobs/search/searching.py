@@ -279,7 +279,7 @@ def _of_condition(condition: Condition, search: Search) -> ColumnElement[bool]:
                 column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)])
             )
         case Lasted():
-            return _lasted(condition)
+            return _has_lasted(condition)
         case HasParameter(path=path, values=values):
             either = (_has_parameter(path, value) for value in values)
             return and_(jobs.c.type.in_(search.types[path]), or_(*either))
@@ -324,7 +324,7 @@ def _moment(bound: Bound) -> ColumnElement[datetime]:
     return literal(bound, Instant())
 
 
-def _lasted(condition: Lasted) -> ColumnElement[bool]:
+def _has_lasted(condition: Lasted) -> ColumnElement[bool]:
     took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
     conditions: list[ColumnElement[bool]] = [
         jobs.c.finished_at.is_not(None),
@@ -334,7 +334,7 @@ def _lasted(condition: Lasted) -> ColumnElement[bool]:
         least = condition.least.total_seconds()
         conditions.append(took > least if condition.strictly else took >= least)
         if least > SLOW_SECONDS:
-            conditions.append(IS_SLOW.repeated())
+            conditions.append(IS_SLOW.repeat())
     if condition.most is not None:
         most = condition.most.total_seconds()
         conditions.append(took < most if condition.strictly else took <= most)
