@@ -1,8 +1,10 @@
 """Frequent statements of nodes and pages must not read ended jobs: there may be millions of them."""
 
-from collections.abc import Callable, Generator
+import shutil
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -24,6 +26,7 @@ from horae.storage.operations import doctor
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
 from horae.storage.queues import queues
 from tests.harness.applications import url_of
+from tests.harness.postgres import PostgresServer
 
 SCOPE: Final = ClaimScope(node=NodeId("n1"), types=["import"], queues=["default"])
 ENDED_JOBS: Final = 20_000  # with fewer rows PostgreSQL prefers to read them all
@@ -92,7 +95,7 @@ def found(connection: Connection, query: str, **wanted: Any) -> Any:
 def test_a_repeated_statement_reads_no_ended_jobs(
     filled: Database, asked: Callable[[Connection], Any]
 ) -> None:
-    with filled.engine.begin() as connection, explained(connection) as plans:
+    with filled.engine.connect() as connection, explained(connection) as plans:
         asked(connection)
     assert plans
     read = [line for plan in plans for line in plan if reads_all_jobs(line)]
@@ -108,7 +111,7 @@ def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
     filled_postgres: Database, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     monkeypatch.setattr(searching, "RANGES", (2 * ENDED_JOBS,))
-    with filled_postgres.engine.begin() as connection, explained(connection) as plans:
+    with filled_postgres.engine.connect() as connection, explained(connection) as plans:
         assert found(connection, query).ids == []
     assert [line for plan in plans for line in plan if reads_all_rows(line)] == []
 
@@ -118,12 +121,10 @@ def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
     ["-state:finished", "-state:finished -state:failed", "state:cancelled", "duration:>30s"],
 )
 def test_a_search_for_few_jobs_reads_small_indexes_on_sqlite(
-    sqlite_database: Database, query: str
+    filled_sqlite: Database, query: str
 ) -> None:
-    with sqlite_database.engine.begin() as connection:
-        connection.execute(text(FILL.format(numbers=NUMBERS["sqlite"], now="1700000000000000")))
-        with explained(connection) as plans:
-            assert found(connection, query).ids == []
+    with filled_sqlite.engine.connect() as connection, explained(connection) as plans:
+        assert found(connection, query).ids == []
     read = [
         line for plan in plans for line in plan if "SCAN horae_jobs" in line or "rowid>" in line
     ]
@@ -147,7 +148,7 @@ def test_a_list_of_what_few_ended_jobs_have_reads_no_other_jobs(
 
 
 def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) -> None:
-    with filled.engine.begin() as connection, explained(connection) as plans:
+    with filled.engine.connect() as connection, explained(connection) as plans:
         assert reading.counts(connection) == {JobState.FINISHED: ENDED_JOBS}
     lines = [line for plan in plans for line in plan]
     assert [line for line in lines if reads_all_jobs(line) and "horae_jobs_ended" not in line] == []
@@ -209,38 +210,46 @@ def test_sqlite_builds_no_table_to_check_a_row(sqlite_database: Database, statem
 
 
 def test_a_statement_without_an_index_is_recognised(filled: Database) -> None:
-    with filled.engine.begin() as connection, explained(connection) as plans:
+    with filled.engine.connect() as connection, explained(connection) as plans:
         connection.execute(text("SELECT count(*) FROM horae_jobs WHERE state = 'started'"))
     assert any(reads_all_jobs(line) for plan in plans for line in plan)
 
 
-@pytest.fixture
-def unanalysed(database: Database) -> Database:
-    """Jobs of which PostgreSQL has no statistics, as for a minute after many were started for the first time."""
-    now = {"sqlite": "1700000000000000", "postgresql": "now()"}[database.dialect]
-    with database.engine.begin() as connection:
-        if database.dialect == "postgresql":
-            connection.execute(text("ALTER TABLE horae_jobs SET (autovacuum_enabled = off)"))
-        connection.execute(text(FILL.format(numbers=NUMBERS[database.dialect], now=now)))
-    return database
+@pytest.fixture(scope="module")
+def filled_sqlite(
+    migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    """A file with ended jobs, which no test changes."""
+    file = tmp_path_factory.mktemp("filled") / "horae.db"
+    shutil.copy(migrated_sqlite, file)
+    with closing(Database(f"sqlite:///{file}")) as database:
+        fill(database, "1700000000000000")
+        yield database
 
 
-@pytest.fixture
-def filled(unanalysed: Database) -> Database:
-    database = unanalysed
-    if database.dialect == "postgresql":
+@pytest.fixture(scope="module")
+def filled_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
+    """The same on PostgreSQL, with statistics."""
+    url = postgres_server.create_database(template=migrated_postgres)
+    with closing(Database(url)) as database:
+        fill(database, "now()")
         with database.autocommit_engine.connect() as connection:
             connection.execute(text("VACUUM ANALYZE horae_jobs"))
+        yield database
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def filled(request: pytest.FixtureRequest) -> Database:
+    """Each of the two."""
+    name = "filled_sqlite" if request.param == "sqlite" else "filled_postgres"
+    database: Database = request.getfixturevalue(name)
     return database
 
 
-@pytest.fixture
-def filled_postgres(postgres_database: Database) -> Database:
-    with postgres_database.engine.begin() as connection:
-        connection.execute(text(FILL.format(numbers=NUMBERS["postgresql"], now="now()")))
-    with postgres_database.autocommit_engine.connect() as connection:
-        connection.execute(text("VACUUM ANALYZE horae_jobs"))
-    return postgres_database
+def fill(database: Database, now: str) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text(FILL.format(numbers=NUMBERS[database.dialect], now=now)))
 
 
 @contextmanager
