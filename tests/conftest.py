@@ -130,11 +130,10 @@ def pooler(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> I
 
 
 @pytest.fixture
-def direct_url(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[str]:
-    """The URL of a new database with all tables, for connections past a pooler."""
-    url = postgres_server.create_database(template=migrated_postgres)
-    yield url
-    postgres_server.drop_database(url)
+def direct_url(reused_databases: ReusedDatabases) -> Iterator[str]:
+    """The URL of a database with all tables and no rows, for connections past a pooler."""
+    with reused_databases.one() as url:
+        yield url
 
 
 @pytest.fixture

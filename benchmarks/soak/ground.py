@@ -15,6 +15,7 @@ from benchmarks.soak.run import Plan, Soak
 from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
+from tests.harness.applications import declare_as
 from tests.harness.network import Network
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 
@@ -67,7 +68,7 @@ def _create_tables(url: str) -> None:
 
 def _client(url: str, plan: Plan) -> Horae:
     horae = Horae(url, keep=plan.keep)
-    horae.registry = application.horae.registry
+    declare_as(horae, application.horae)
     return horae
 
 

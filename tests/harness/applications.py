@@ -33,6 +33,14 @@ def application(database: Database, **settings: Any) -> Generator[Horae]:
         yield horae
 
 
+def declare_as(horae: Horae, declared: Horae) -> None:
+    """Let an application know the job types and queues that another one declares."""
+    for job_type in declared.registry:
+        horae.registry.add(job_type)
+    for queue in declared.registry.queues.values():
+        horae.registry.add_queue(queue)
+
+
 def limit_jobs(horae: Horae, **limits: Any) -> None:
     """Give the client for jobs other limits than the usual ones."""
     made = horae.components

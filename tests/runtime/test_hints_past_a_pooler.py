@@ -15,6 +15,7 @@ from horae.client.doctor.basics import check_hints
 from horae.client.doctor.finding import Level, Thresholds
 from horae.errors import ConfigurationError
 from horae.runtime.timing import Timing, WorkerTiming
+from tests.harness.applications import declare_as
 from tests.harness.nodes import running_node, until, until_state
 from tests.harness.postgres import PostgresServer
 from tests.harness.waiting import Record
@@ -51,7 +52,7 @@ async def test_hints_arrive_by_a_direct_url(
         @horae.job(max_count=None)
         async def quick() -> None: ...
 
-        caller.registry = horae.registry
+        declare_as(caller, horae)
         async with running_node(horae, timing=ONLY_BY_HINTS):
             await until(lambda: horae.components.wakeup.connected)
             for _ in range(3):
@@ -135,7 +136,7 @@ async def test_nothing_is_left_in_a_session_that_others_use_next(pooled_url: str
     ran = Record[str]()
     with closing(Horae(pooled_url)) as horae, closing(Horae(pooled_url)) as other:
         declare(horae, ran)
-        other.registry = horae.registry
+        declare_as(other, horae)
         async with running_node(horae, concurrency=4):
             await other.aio.jobs.start_many("writing", [{}] * 20)
             job = await other.aio.jobs.start("lasting")

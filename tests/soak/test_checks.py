@@ -17,7 +17,7 @@ from benchmarks.soak.run import disturbed, unexpected_lines
 from horae import Horae
 from horae.errors import Unavailable
 from horae.storage.engine.database import Database
-from tests.harness.applications import url_of
+from tests.harness.applications import declare_as, url_of
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def horae(database: Database) -> Iterator[Horae]:
     for statement in (application.EFFECTS, application.CREATIONS):
         database.transact(Connection.execute, text(statement))
     with closing(Horae(url_of(database))) as horae:
-        horae.registry = application.horae.registry
+        declare_as(horae, application.horae)
         yield horae
 
 
