@@ -49,6 +49,7 @@ from horae.storage.engine.dialect import (
     seconds_since,
     shifted,
 )
+from horae.storage.engine.direct import Direct
 from horae.storage.engine.failures import (
     DATABASE_ERRORS,
     advice_for,
@@ -116,6 +117,7 @@ __all__ = [
     "SQLITE",
     "UNREADABLE",
     "Database",
+    "Direct",
     "IdList",
     "Instant",
     "Json",

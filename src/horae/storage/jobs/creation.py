@@ -29,6 +29,7 @@ from sqlalchemy import (
 from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine import (
+    Direct,
     Instant,
     Json,
     PerDialect,
@@ -183,7 +184,7 @@ COUNT_OPEN: Final = select(func.count()).where(
     jobs.c.type == bindparam("type"),
     IS_OPEN,
 )
-ADD: Final = insert(jobs).values(_VALUES).returning(*_INSERTED)
+ADD: Final = Direct(insert(jobs).values(_VALUES).returning(*_INSERTED))
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
     select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
@@ -314,7 +315,7 @@ def add(connection: Connection, job: JobRow) -> Inserted:
     # Other values are left out, because SQLAlchemy also inserts parameters that are named like
     # columns.
     parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
-    inserted = Inserted(*connection.execute(ADD, parameters).one())
+    inserted = Inserted(*ADD.one(connection, parameters))
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
