@@ -30,12 +30,14 @@ from horae.client.jobs.creating import (
     NewJobs,
     RunsInline,
     RunsOperation,
+    SharedInserts,
     add_to_open,
     create,
     create_group,
     create_many,
     create_once,
     create_plain,
+    job_of,
     new_job,
     once,
     refusal_by_position,
@@ -171,17 +173,19 @@ class Jobs:
         limits: JobLimits = USUAL,
         reads: Reads | None = None,
         may_wait: bool = True,
+        inserts: SharedInserts | None = None,
     ) -> None:
         """`inline` runs jobs in this thread; without it, none can be started with `sync`. `reads`:
         where lists are read, such as a replica; by default the database.
 
         `may_wait` False: a call raises `TryAgain` instead of waiting for another transaction, and
-        calls `on_cancelled` on other threads.
+        calls `on_cancelled` on other threads. `inserts`: inserts that it shares with other clients.
         """
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
         self._reads: Reads = reads or database
         self._may_wait = may_wait
+        self.inserts = inserts or SharedInserts(database)
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._until_done: RunsOperation = (
@@ -212,6 +216,7 @@ class Jobs:
             limits=self.limits,
             reads=reads,
             may_wait=may_wait,
+            inserts=self.inserts,
         )
 
     def start(  # noqa: PLR0913 - the options of a job
@@ -276,16 +281,27 @@ class Jobs:
         if sync:
             return self._run_here(new, session)
 
+        if session is None:
+            return self.insert(new)
+
+        def insert_within() -> Job:
+            with conflicts_as_busy():
+                job, _ = create(self._within(session), new)
+            after_commit(session, partial(self._wakeup.send, WORK))
+            return job
+
+        return self._until_done(insert_within)
+
+    def insert(self, new: NewJob) -> Job:
+        """Create a job that was checked, in a transaction of its own."""
+
         def insert() -> Job:
-            if session is not None:
-                with conflicts_as_busy():
-                    job, _ = create(self._within(session), new)
-                after_commit(session, partial(self._wakeup.send, WORK))
-                return job
-            if new.is_plain and not is_requested():
-                job = self._database.autocommit(create_plain, new)
-            else:
+            if not new.is_plain or is_requested():
                 job, _ = self._database.transact(with_entry(create, changed=_is_new), new)
+            elif new.is_free:
+                job = job_of(new.row, self.inserts.insert([new.row])[0])
+            else:
+                job = self._database.autocommit(create_plain, new)
             self._wakeup.send(WORK)
             return job
 

@@ -1,5 +1,6 @@
 """Create jobs, singly or thousands in one statement, with atomic checks of limits and keys."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -23,8 +24,10 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    null,
     select,
 )
+from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId
 from horae.errors import DatabaseBusy, InvalidRequest
@@ -35,6 +38,8 @@ from horae.storage.engine import (
     PerDialect,
     database_now,
     insert,
+    json_moment,
+    json_rows,
     seconds_after,
     seconds_from_now,
     try_lock,
@@ -259,11 +264,11 @@ def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
     # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
     first, second = (_array.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
     # A JSON null would be an entry in the index of parameters, for each job without parameters.
-    null: ColumnElement[Any] = literal_column("'null'::jsonb")
+    json_null: ColumnElement[Any] = literal_column("'null'::jsonb")
     of_array = insert_each(
         _array.c.position,
-        func.nullif(case((_has_limits, first), else_=_array.c.value), null),
-        func.nullif(case((_has_limits, second)), null),
+        func.nullif(case((_has_limits, first), else_=_array.c.value), json_null),
+        func.nullif(case((_has_limits, second)), json_null),
     )
     first, second = (func.json_extract(_list.c.value, f"$[{index}]") for index in (0, 1))
     of_list = insert_each(
@@ -282,6 +287,42 @@ ADD_MEMBERS: Final = _insert_many(
         "awaited": literal(AWAITED_BY_GROUP, SmallInteger()),
     }
 )
+
+_SHARED: Final[dict[str, TypeEngine[Any]]] = {
+    "type": Text(),
+    "queue": Text(),
+    "priority": Integer(),
+    "params": Text(),
+    "owner": Text(),
+    "max_attempts": Integer(),
+    "backoff": Text(),
+    "meta": Text(),
+    "run_at": Instant(),
+    "delay": Float(),
+}
+"""The columns of `JobRow` in which jobs that share an insert may differ."""
+
+
+_shared: Final = json_rows("rows", number=Integer(), **_SHARED).c
+_SHARED_VALUES: Final[dict[str, ColumnElement[Any]]] = {
+    **{name: _shared[name] for name in _SHARED if name in jobs.c},
+    **{name: cast(_shared[name], jobs.c[name].type) for name in ("params", "backoff", "meta")},
+    "waits_for": waits_for(null(), _shared.queue),
+    "state": literal("pending", Text()),
+    "run_at": func.coalesce(_shared.run_at, seconds_from_now(func.coalesce(_shared.delay, 0.0))),
+    "created_at": database_now(),
+    "updated_at": database_now(),
+}
+ADD_SHARED: Final = (
+    insert(jobs)
+    .from_select(
+        list(_SHARED_VALUES),
+        select(*_SHARED_VALUES.values()).order_by(_shared.number),
+        include_defaults=False,
+    )
+    .returning(*_INSERTED)
+)
+"""Inserts jobs that have nothing in common, one for each element of a JSON array of objects."""
 
 LOCK_JOB: Final = select(jobs.c.id).where(jobs.c.id == bindparam("job_id")).with_for_update()
 LATEST_RETRY: Final = (
@@ -319,6 +360,18 @@ def add(connection: Connection, job: JobRow) -> Inserted:
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
+
+
+def add_shared(connection: Connection, rows: Sequence[JobRow]) -> list[Inserted]:
+    """Insert jobs that `add` could insert, in one statement; return their values in order."""
+    given = [
+        {"number": number, **{name: getattr(row, name) for name in _SHARED}}
+        for number, row in enumerate(rows)
+    ]
+    text = json.dumps(given, default=partial(json_moment, connection), check_circular=False)
+    found = connection.execute(ADD_SHARED, {"rows": text}).all()
+    # Ids are assigned in the order of the select.
+    return [Inserted(*each) for each in sorted(found)]
 
 
 def add_limited(connection: Connection, job: JobRow) -> Inserted | None:

@@ -12,7 +12,13 @@ from horae.client.jobs.creating.contention import (
     with_retries,
     with_retries_async,
 )
-from horae.client.jobs.creating.creation import create, create_many, create_once, create_plain
+from horae.client.jobs.creating.creation import (
+    create,
+    create_many,
+    create_once,
+    create_plain,
+    job_of,
+)
 from horae.client.jobs.creating.inline import RunsInline, run_retries
 from horae.client.jobs.creating.members import (
     INSERTED_AT_ONCE,
@@ -26,6 +32,7 @@ from horae.client.jobs.creating.members import (
 )
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job, repetition_of, take_batch
 from horae.client.jobs.creating.rules import check_startable
+from horae.client.jobs.creating.sharing import SharedInserts
 from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
 
 __all__ = [
@@ -37,6 +44,7 @@ __all__ = [
     "NewJobs",
     "RunsInline",
     "RunsOperation",
+    "SharedInserts",
     "TryAgain",
     "add_members",
     "add_to_open",
@@ -47,6 +55,7 @@ __all__ = [
     "create_many",
     "create_once",
     "create_plain",
+    "job_of",
     "new_job",
     "once",
     "refusal_by_position",

@@ -72,6 +72,11 @@ class NewJob:
         )
 
     @property
+    def is_free(self) -> bool:
+        """Return whether a plain job has no rule either, so that it may share an INSERT."""
+        return not self.rules and self.row.limits is None
+
+    @property
     def is_debounced(self) -> bool:
         """Return whether later calls move the job while it is pending."""
         return any(isinstance(rule, IsDebounced) for rule in self.rules)

@@ -1,0 +1,125 @@
+"""Callers that start jobs at the same time share one INSERT and one commit.
+
+A caller who is alone inserts at once. Callers who come while `MOST_AT_ONCE` inserts are under way
+wait, and the first insert that ends lets the first of them insert the jobs of all. Each caller
+returns after the commit that contains its jobs.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from horae.errors import Unavailable
+from horae.forking import BuiltAnewInChild
+from horae.storage.engine import Database, is_of_data
+from horae.storage.jobs import Inserted, JobRow, creation
+
+MOST_AT_ONCE: Final = 2
+"""Maximum number of inserts under way at the same time."""
+MOST_ROWS: Final = 1000
+"""Maximum number of jobs in one insert."""
+
+
+class _Start:
+    """The jobs of one caller. `turn` is locked until the caller inserts, or all is decided."""
+
+    __slots__ = ("error", "inserted", "leads", "rows", "turn")
+
+    def __init__(self, rows: Sequence[JobRow]) -> None:
+        self.rows = rows
+        self.turn = threading.Lock()
+        self.turn.acquire()
+        self.leads: Sequence[_Start] = ()
+        self.inserted: Sequence[Inserted] | None = None
+        self.error: Exception | None = None
+
+
+class SharedInserts(BuiltAnewInChild):
+    """Inserts plain jobs, those of several callers by one statement. Thread-safe."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._waiting = deque[_Start]()
+
+    def insert(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
+        """Insert jobs that need no guard, and return their values in order.
+
+        Raises what the database raises: if an answer was lost, for all who share the insert.
+        """
+        with self._lock:
+            start = None
+            if self._under_way < MOST_AT_ONCE:
+                self._under_way += 1
+            else:
+                start = _Start(rows)
+                self._waiting.append(start)
+        if start is None:
+            try:
+                return self._add(rows)
+            finally:
+                self._pass_on()
+        try:
+            start.turn.acquire()
+        except BaseException:  # such as KeyboardInterrupt
+            self._leave(start)
+            raise
+        if start.leads:
+            self._lead(start.leads)
+        if start.error is not None:
+            raise start.error
+        return self._add(rows) if start.inserted is None else start.inserted
+
+    def _add(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
+        if len(rows) == 1:
+            return [self._database.autocommit(creation.add, rows[0])]
+        return self._database.autocommit(creation.add_shared, rows)
+
+    def _lead(self, starts: Sequence[_Start]) -> None:
+        """Insert the jobs of all these callers, then let the next ones insert theirs."""
+        error: Exception | None = Unavailable(
+            "the thread that inserted the job was interrupted; the job may have started"
+        )
+        try:
+            inserted = iter(self._add([row for start in starts for row in start.rows]))
+            for start in starts:
+                start.inserted = [next(inserted) for _ in start.rows]
+            error = None
+        except Exception as raised:  # noqa: BLE001 - raised to each of the callers
+            error = raised
+        finally:
+            # A value that the database refuses concerns one of them: each inserts its own jobs.
+            # After any other error the jobs may have been inserted.
+            if len(starts) == 1 or not (isinstance(error, DBAPIError) and is_of_data(error)):
+                for start in starts:
+                    start.error = error
+            self._pass_on()
+            for start in starts[1:]:
+                start.turn.release()
+
+    def _pass_on(self) -> None:
+        """Let the first of the waiting callers insert the jobs of those behind it as well."""
+        with self._lock:
+            taken: list[_Start] = []
+            rows = 0
+            while self._waiting and (not taken or rows + len(self._waiting[0].rows) <= MOST_ROWS):
+                taken.append(self._waiting.popleft())
+                rows += len(taken[-1].rows)
+            if not taken:
+                self._under_way -= 1
+                return
+            taken[0].leads = taken
+        taken[0].turn.release()
+
+    def _leave(self, start: _Start) -> None:
+        """Take back the jobs of a caller who no longer waits, if nobody inserts them yet."""
+        with self._lock:
+            if start in self._waiting:
+                self._waiting.remove(start)
+                return
+        if start.leads:
+            self._lead(start.leads)

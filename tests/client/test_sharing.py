@@ -1,0 +1,131 @@
+"""Callers that start jobs at the same time share inserts; each gets its own job, or its own error."""
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from horae import Backoff, Horae, Unavailable
+from horae.client.jobs.creating import SharedInserts, sharing
+from horae.storage.engine import Database
+from horae.storage.jobs import Inserted, JobRow, creation, reading
+
+PLAIN = JobRow(type="letter", queue="post", priority=0, params=None)
+PATIENCE = 30.0
+
+
+class HeldDatabase:
+    """Inserts as the database does, but the first `held` inserts wait for the test."""
+
+    def __init__(self, database: Database, held: int = sharing.MOST_AT_ONCE) -> None:
+        self._database = database
+        self._first = threading.Semaphore(held)
+        self.begun = threading.Semaphore(0)
+        self.go_on = threading.Event()
+        self.calls: list[int] = []
+        self.failure: BaseException | None = None
+
+    def autocommit(
+        self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /
+    ) -> Any:
+        """Run the statement, after a wait if it is one of the first."""
+        self.calls.append(1 if isinstance(rows, JobRow) else len(rows))
+        if self._first.acquire(blocking=False):
+            self.begun.release()
+            assert self.go_on.wait(PATIENCE)
+        elif self.failure is not None:
+            raise self.failure
+        return self._database.autocommit(statement, rows)
+
+
+@pytest.fixture
+def held(database: Database) -> HeldDatabase:
+    return HeldDatabase(database)
+
+
+def insert_behind(
+    held: HeldDatabase, inserts: SharedInserts, rows: Sequence[JobRow]
+) -> list[Future[Sequence[Inserted]]]:
+    """Begin the held inserts, let a caller for each row wait behind them, then let all go on."""
+    pool = ThreadPoolExecutor(sharing.MOST_AT_ONCE + len(rows))
+    found = [pool.submit(inserts.insert, [PLAIN]) for _ in range(sharing.MOST_AT_ONCE)]
+    for _ in found:
+        assert held.begun.acquire(timeout=PATIENCE)
+    for count, row in enumerate(rows, start=1):
+        found.append(pool.submit(inserts.insert, [row]))
+        while len(inserts._waiting) < count:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            pass
+    held.go_on.set()
+    wait(found, PATIENCE)
+    pool.shutdown()
+    return found[sharing.MOST_AT_ONCE :]
+
+
+def test_callers_who_wait_share_one_insert(database: Database, held: HeldDatabase) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=1)  # noqa: TID251
+    rows = [
+        replace(PLAIN, owner="alice", params='{"text": "ä\\"€"}', priority=3, queue="other"),
+        replace(PLAIN, type="parcel", run_at=soon, meta='{"trace": "0"}', max_attempts=4),
+        replace(PLAIN, delay=90.5, backoff=json.dumps(Backoff().to_json())),
+        PLAIN,
+    ]
+    found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
+    assert sorted(held.calls) == [1, 1, 4]
+    jobs = {
+        job.id: job
+        for job in database.transact(reading.get_many, [each.result()[0].id for each in found])
+    }
+    assert len(jobs) == 4
+    stored = [jobs[each.result()[0].id] for each in found]
+    assert [job.type for job in stored] == ["letter", "parcel", "letter", "letter"]
+    assert stored[0].params == {"text": 'ä"€'}
+    assert (stored[0].owner, stored[0].priority, stored[0].queue) == ("alice", 3, "other")
+    assert stored[1].run_at == soon
+    assert (stored[1].meta, stored[1].max_attempts) == ({"trace": "0"}, 4)
+    delay = stored[2].run_at - stored[2].created_at
+    assert abs(delay - timedelta(seconds=90.5)) < timedelta(seconds=1)
+    assert stored[3].params is None
+    assert [each.result()[0].run_at for each in found] == [job.run_at for job in stored]
+
+
+def test_the_row_that_the_database_refuses_is_refused_alone(
+    database: Database, held: HeldDatabase
+) -> None:
+    rows = [PLAIN, replace(PLAIN, max_attempts=0), PLAIN]
+    found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
+    assert isinstance(found[1].exception(), DBAPIError)
+    assert found[0].result()[0].id != found[2].result()[0].id
+    assert sorted(held.calls) == [1, 1, 1, 1, 1, 3]
+
+
+def test_a_lost_answer_is_everybodys(held: HeldDatabase) -> None:
+    held.failure = Unavailable("no answer")
+    found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
+    assert [str(each.exception()) for each in found] == ["no answer", "no answer"]
+    assert sorted(held.calls) == [1, 1, 2]
+
+
+def test_nobody_waits_for_a_leader_that_was_interrupted(held: HeldDatabase) -> None:
+    held.failure = KeyboardInterrupt()
+    found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
+    assert isinstance(found[0].exception(), KeyboardInterrupt)
+    assert isinstance(found[1].exception(), Unavailable)
+
+
+def test_many_threads_start_each_job_once(database: Database) -> None:
+    inserts = SharedInserts(database)
+    with ThreadPoolExecutor(16) as pool:
+        owners = [f"owner {number}" for number in range(400)]
+        found = list(pool.map(lambda owner: inserts.insert([replace(PLAIN, owner=owner)]), owners))
+    ids = [each[0].id for each in found]
+    stored = {job.id: job.owner for job in database.transact(reading.get_many, ids)}
+    assert [stored[job_id] for job_id in ids] == owners
+    count = database.autocommit(lambda connection: connection.execute(creation.COUNT_OPEN, {"owner": "owner 7", "type": "letter"}).scalar_one())
+    assert count == 1
