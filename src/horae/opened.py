@@ -88,7 +88,8 @@ class Opened:
         """The client for jobs of coroutines."""
         from horae.client.jobs import AsyncJobs
 
-        return AsyncJobs(self.jobs, self.components.database, self.components.wakeup)
+        made = self.components
+        return AsyncJobs(self.jobs, made.registry, made.database, made.wakeup)
 
     def close(self) -> None:
         """Send pending notifications and close connections; a later use opens them again."""

@@ -1,21 +1,36 @@
 """Callers that start jobs at the same time share inserts; each gets its own job, or its own error."""
 
+import asyncio
 import json
+import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from pydantic import AfterValidator
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from horae import Backoff, Horae, Unavailable
+from horae import (
+    Backoff,
+    DatabaseBusy,
+    Horae,
+    InvalidParameters,
+    Job,
+    MaxJobCountExceeded,
+    Unavailable,
+)
 from horae.client.jobs.creating import SharedInserts, sharing
 from horae.storage.engine import Database
+from horae.storage.engine.caller_threads import CallerThreads, ChangeLimits
 from horae.storage.jobs import Inserted, JobRow, creation, reading
+from tests.api.test_waiting_changes import locked
+from tests.harness.applications import counted_statements
 
 PLAIN = JobRow(type="letter", queue="post", priority=0, params=None)
 PATIENCE = 30.0
@@ -32,9 +47,7 @@ class HeldDatabase:
         self.calls: list[int] = []
         self.failure: BaseException | None = None
 
-    def autocommit(
-        self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /
-    ) -> Any:
+    def autocommit(self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /) -> Any:
         """Run the statement, after a wait if it is one of the first."""
         self.calls.append(1 if isinstance(rows, JobRow) else len(rows))
         if self._first.acquire(blocking=False):
@@ -127,5 +140,120 @@ def test_many_threads_start_each_job_once(database: Database) -> None:
     ids = [each[0].id for each in found]
     stored = {job.id: job.owner for job in database.transact(reading.get_many, ids)}
     assert [stored[job_id] for job_id in ids] == owners
-    count = database.autocommit(lambda connection: connection.execute(creation.COUNT_OPEN, {"owner": "owner 7", "type": "letter"}).scalar_one())
+    count = database.autocommit(
+        lambda connection: connection.execute(
+            creation.COUNT_OPEN, {"owner": "owner 7", "type": "letter"}
+        ).scalar_one()
+    )
     assert count == 1
+
+
+async def test_coroutines_share_inserts(horae: Horae) -> None:
+    @horae.job
+    async def greet(name: str) -> None: ...
+
+    with counted_statements(horae) as statements:
+        async with asyncio.TaskGroup() as group:
+            starts = [
+                group.create_task(horae.aio.jobs.start(greet, name=f"n{number}", owner="alice"))
+                for number in range(300)
+            ]
+    assert [start.result().params for start in starts] == [{"name": f"n{n}"} for n in range(300)]
+    stored = {job.id: job.params for job in horae.jobs.list(owner="alice", limit=1000).jobs}
+    assert stored == {start.result().id: start.result().params for start in starts}
+    assert len([text for text in statements if "INSERT INTO horae_jobs" in text]) < 20
+
+
+async def test_only_the_wrong_call_is_refused(horae: Horae) -> None:
+    @horae.job
+    async def greet(number: int) -> None: ...
+
+    calls = [horae.aio.jobs.start(greet, number=text) for text in ("1", "one", "2")]
+    first, second, third = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(second, InvalidParameters)
+    assert isinstance(first, Job)
+    assert isinstance(third, Job)
+    assert (first.params, third.params) == ({"number": "1"}, {"number": "2"})
+
+
+async def test_validators_run_in_the_context_of_their_caller(horae: Horae) -> None:
+    tenant = ContextVar[str]("tenant")
+    seen: list[tuple[str, str]] = []
+
+    def note(given: str) -> str:
+        seen.append((given, tenant.get()))
+        return given
+
+    @horae.job
+    async def greet(of: Annotated[str, AfterValidator(note)]) -> None: ...
+
+    async def start(name: str) -> None:
+        tenant.set(name)
+        await horae.aio.jobs.start(greet, of=name)
+
+    await asyncio.gather(*[start(name) for name in ("a", "b", "c")])
+    assert sorted(seen) == [(name, name) for name in ("a", "b", "c")]
+
+
+async def test_a_cancelled_caller_leaves_the_others_alone(horae: Horae) -> None:
+    @horae.job
+    async def greet() -> None: ...
+
+    starts = [asyncio.ensure_future(horae.aio.jobs.start(greet)) for _ in range(20)]
+    await asyncio.sleep(0)
+    for start in starts[::2]:
+        start.cancel()
+    found = await asyncio.gather(*starts, return_exceptions=True)
+    assert all(isinstance(each, asyncio.CancelledError) for each in found[::2])
+    assert all(isinstance(each, Job) for each in found[1::2])
+
+
+async def test_jobs_of_which_the_database_refuses_one_are_inserted_one_by_one(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @horae.job
+    async def greet(number: int) -> None: ...
+
+    insert = horae.jobs.inserts.insert
+    together: list[int] = []
+
+    def refuse(rows: Sequence[JobRow]) -> Sequence[Inserted]:
+        if len(rows) > 1:
+            together.append(len(rows))
+            raise IntegrityError("INSERT", None, sqlite3.IntegrityError("CHECK"))
+        return insert(rows)
+
+    monkeypatch.setattr(horae.jobs.inserts, "insert", refuse)
+    found = await asyncio.gather(*[horae.aio.jobs.start(greet, number=n) for n in range(10)])
+    assert together
+    assert [job.params for job in found] == [{"number": n} for n in range(10)]
+    assert sum(horae.jobs.count().values()) == 10
+
+
+async def test_starts_that_wait_behind_a_stuck_one_are_refused(
+    horae: Horae, database: Database
+) -> None:
+    @horae.job
+    async def greet() -> None: ...
+
+    horae.components.database.caller_threads = CallerThreads(
+        8, ChangeLimits(most_waiting=3, stalled_after=0.0)
+    )
+    async with asyncio.TaskGroup() as group:
+        with locked(database, "horae_jobs"):
+            starts = []
+            for _ in range(5):
+                starts.append(group.create_task(horae.aio.jobs.start(greet)))
+                await asyncio.sleep(0)
+            with pytest.raises(DatabaseBusy):
+                await horae.aio.jobs.start(greet)
+    assert len({start.result().id for start in starts}) == 5
+
+
+async def test_a_type_that_has_more_to_do_is_started_alone(horae: Horae) -> None:
+    @horae.job(max_count=1)
+    async def greet() -> None: ...
+
+    calls = [horae.aio.jobs.start(greet, owner="alice") for _ in range(4)]
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    assert Counter(type(each) for each in found) == {Job: 1, MaxJobCountExceeded: 3}

@@ -249,7 +249,9 @@ class NodePlace:
         try:
             components = self.cluster.components(process)
             process.jobs = jobs_of(components)
-            process.aio = AsyncJobs(process.jobs, components.database, components.wakeup)
+            process.aio = AsyncJobs(
+                process.jobs, components.registry, components.database, components.wakeup
+            )
             deployments = Deployments(components.database, components.registry, components.wakeup)
             options = NodeOptions(
                 concurrency=self.cluster.plan.concurrency,

@@ -12,12 +12,13 @@ from typing_extensions import Unpack, override
 from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
 from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
 from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
+from horae.client.jobs.shared_starts import SharedStarts
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
 from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
-from horae.types import JobTypeReference, Timeout, seconds_of
-from horae.types.options import StartOptions
+from horae.types import JobTypeReference, Registry, Timeout, seconds_of
+from horae.types.options import OPTIONS, StartOptions
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
@@ -30,9 +31,12 @@ class AsyncJobs(OnThreads[Jobs]):
     Meanings, options and errors are those of `Jobs`.
     """
 
-    def __init__(self, jobs: Jobs, database: Database, wakeup: WakeupChannel) -> None:
+    def __init__(
+        self, jobs: Jobs, registry: Registry, database: Database, wakeup: WakeupChannel
+    ) -> None:
         super().__init__(jobs.without_waiting(), database)
         self._wakeup = wakeup
+        self._starts = SharedStarts(registry, database, jobs.inserts, wakeup)
 
     get = on_thread(Jobs.get)
     list = on_thread(Jobs.list)
@@ -42,7 +46,6 @@ class AsyncJobs(OnThreads[Jobs]):
     waiting_reason = on_thread(Jobs.waiting_reason)
     weight = on_thread(Jobs.weight)
     get_group = on_thread(Jobs.get_group)
-    create = on_thread(Jobs.create, Use.CHANGE)
     retry = on_thread(Jobs.retry, Use.CHANGE)
     reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
     cancel = on_thread(Jobs.cancel, Use.CANCEL)
@@ -92,9 +95,27 @@ class AsyncJobs(OnThreads[Jobs]):
         **options: Any,
     ) -> Job:
         """Create a job; see `Jobs.start`."""
-        return await self._create(
-            session, partial(self.client.start, job_type, *by_position, **options)
-        )
+        if session is not None or by_position or options.get("sync"):
+            return await self._create(
+                session, partial(self.client.start, job_type, *by_position, **options)
+            )
+        options.pop("sync", None)
+        values = {name: value for name, value in options.items() if name not in OPTIONS}
+        named = {name: value for name, value in options.items() if name not in values}
+        given = {name: value for name, value in named.items() if value is not None}
+        return await self.create(job_type, values, StartOptions(**given))
+
+    async def create(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
+    ) -> Job:
+        """Create a job; parameters and options are separate; see `Jobs.create`."""
+        found = await self._starts.start(job_type, options, values)
+        if isinstance(found, Job):
+            return found
+        if found is not None:
+            return await self.run(partial(self.client.insert, found), Use.CHANGE)
+        create = partial(self.client.create, job_type, values, options)
+        return await self.run(create, Use.CHANGE)
 
     async def start_many(
         self,

@@ -76,7 +76,7 @@ from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
 from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned, make_folder, mode_beside
 from horae.storage.engine.statement_watch import watched_statements
-from horae.storage.engine.threads import Threads
+from horae.storage.engine.threads import Threads, set_error, set_result
 from horae.storage.engine.unreadable_rows import UNREADABLE, read, readable, readable_page
 from horae.storage.engine.url import driver_arguments, file_of, missing_file, normalised, shown
 from horae.storage.engine.value_limits import (
@@ -182,6 +182,8 @@ __all__ = [
     "seconds_from_now",
     "seconds_since",
     "sees_what_others_commit",
+    "set_error",
+    "set_result",
     "shifted",
     "shown",
     "side_car_path",

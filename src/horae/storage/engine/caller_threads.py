@@ -59,17 +59,24 @@ class CallerThreads:
 
     async def run(self, call: Callable[[], T], use: Use) -> T:
         """Run `call` in the caller's context; raises `DatabaseBusy` beyond the `ChangeLimits`."""
-        threads = self._threads[use]
+        self.check(use, self._threads[use].waiting)
+        return await self._run_on(self._threads[use], call)
+
+    def check(self, use: Use, waiting: int) -> None:
+        """Raise `DatabaseBusy` for a change if `waiting` others are beyond the `ChangeLimits`."""
         limits = self._limits
         if (
             use is Use.CHANGE
-            and threads.waiting >= limits.most_waiting
-            and threads.stalled_for >= limits.stalled_after
+            and waiting >= limits.most_waiting
+            and self._threads[use].stalled_for >= limits.stalled_after
         ):
             raise DatabaseBusy(
-                f"{threads.waiting} changes are waiting, and none has ended lately; try again later"
+                f"{waiting} changes are waiting, and none has ended lately; try again later"
             )
-        return await self._run_on(threads, call)
+
+    def submit(self, call: Callable[[], None], use: Use) -> None:
+        """Run `call` on a thread for its use, which nobody waits for."""
+        self._threads[use].submit(call)
 
     async def finish(self, call: Callable[[], T]) -> T:
         """Run the rest of a cancellation, which is never refused: the body was asked to stop."""

@@ -143,20 +143,22 @@ def _run_for_loop(
     try:
         result = call()
     except BaseException as error:  # noqa: BLE001 - passed on to the caller
-        settle: Callable[[], None] = partial(_fail, future, error)
+        settle: Callable[[], None] = partial(set_error, future, error)
     else:
-        settle = partial(_succeed, future, result)
+        settle = partial(set_result, future, result)
     with suppress(RuntimeError):  # the loop has been closed, so nothing waits for the result
         loop.call_soon_threadsafe(settle)
     del future, settle  # otherwise an error would refer to itself, by its traceback and this frame
 
 
-def _succeed(future: "asyncio.Future[T]", result: T) -> None:
+def set_result(future: "asyncio.Future[T]", result: T) -> None:
+    """Set the result of a future, unless its coroutine was cancelled."""
     if not future.done():
         future.set_result(result)
 
 
-def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
+def set_error(future: "asyncio.Future[Any]", error: BaseException) -> None:
+    """Let the coroutine of a future raise this error, unless it was cancelled."""
     if future.done():
         return
     if isinstance(
