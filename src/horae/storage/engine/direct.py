@@ -29,22 +29,23 @@ class _Compiled(NamedTuple):
 class Direct:
     """A statement that returns one row, and that the driver executes without SQLAlchemy.
 
-    The connection must be in autocommit mode, or in a transaction that was begun. Errors are those
-    of SQLAlchemy. Where something listens for statements, SQLAlchemy executes it.
+    The connection must be one that `Database.autocommit` lends: on a connection of the application
+    SQLAlchemy would not know that a transaction has begun. Errors are those of SQLAlchemy, which
+    executes the statement itself where something listens for statements.
     """
 
     def __init__(self, statement: Insert | Update | Delete | Select[Any]) -> None:
-        self._statement: Final = statement
+        self.statement: Final = statement
         self._compiled: dict[str, _Compiled] = {}
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any]:
         """Execute the statement with these parameters, and return its row."""
         if connection.dispatch.before_cursor_execute:
-            return connection.execute(self._statement, values).one()
+            return connection.execute(self.statement, values).one()
         dialect = connection.dialect
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = _compile(self._statement, dialect)
+            compiled = self._compiled[dialect.name] = _compile(self.statement, dialect)
         given = {**compiled.fixed, **values}
         for name, convert in compiled.converted.items():
             given[name] = convert(given[name])

@@ -352,14 +352,22 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 
 def add(connection: Connection, job: JobRow) -> Inserted:
-    """Insert a job without a guard or an expiry, which is no retry."""
-    # Other values are left out, because SQLAlchemy also inserts parameters that are named like
-    # columns.
-    parameters = {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
-    inserted = Inserted(*ADD.one(connection, parameters))
+    """Insert a job that has neither a guard nor an expiry, and repeats none."""
+    inserted = Inserted(*connection.execute(ADD.statement, _plain_values(job)).one())
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
+
+
+def add_alone(connection: Connection, job: JobRow) -> Inserted:
+    """Insert a job as `add` does, if it has no tags; the connection must be `Database`'s own."""
+    return Inserted(*ADD.one(connection, _plain_values(job)))
+
+
+def _plain_values(job: JobRow) -> dict[str, Any]:
+    # Other values are left out, because SQLAlchemy also inserts parameters that are named like
+    # columns.
+    return {name: getattr(job, name) for name in (*_COLUMNS, "run_at", "delay")}
 
 
 def add_shared(connection: Connection, rows: Sequence[JobRow]) -> list[Inserted]:

@@ -65,7 +65,7 @@ def create_plain(connection: Connection, new: NewJob) -> Job:
         return job_of(row, added)
     for rule in new.rules:
         rule.guard(connection, row)
-    return job_of(row, creation.add(connection, row))
+    return job_of(row, creation.add_alone(connection, row))
 
 
 def create_many(

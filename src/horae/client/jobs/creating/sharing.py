@@ -76,7 +76,7 @@ class SharedInserts(BuiltAnewInChild):
 
     def _add(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
         if len(rows) == 1:
-            return [self._database.autocommit(creation.add, rows[0])]
+            return [self._database.autocommit(creation.add_alone, rows[0])]
         return self._database.autocommit(creation.add_shared, rows)
 
     def _lead(self, starts: Sequence[_Start]) -> None:
