@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from horae.domain.jobs import JobId
@@ -31,8 +31,8 @@ def test_the_row_is_that_of_sqlalchemy(database: Database) -> None:
         database.transact(creation.add, row).id,
     ]
     first, second = database.transact(reading.get_many, ids)
-    moments = {"created_at": second.created_at, "updated_at": second.updated_at}
-    assert replace(first, id=second.id, **moments) == second
+    created, updated = second.created_at, second.updated_at
+    assert replace(first, id=second.id, created_at=created, updated_at=updated) == second
     assert first.run_at == row.run_at
 
 
@@ -65,13 +65,13 @@ def test_a_lost_connection_is_reported_and_replaced(postgres_database: Database)
         lambda connection: connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
     )
 
-    def add_without(connection: object) -> JobId:
+    def add_without(connection: Connection) -> JobId:
         with closing(Database(database.url)) as other:
             other.autocommit(lambda own: own.execute(text(f"SELECT pg_terminate_backend({pid})")))
-        return creation.add_alone(connection, PLAIN).id  # type: ignore[arg-type]
+        return creation.add_alone(connection, PLAIN).id
 
     with pytest.raises(DatabaseUnavailable) as lost:
-        database.autocommit(add_without)  # type: ignore[arg-type]
+        database.autocommit(add_without)
     assert isinstance(lost.value.__cause__, DBAPIError)
     assert lost.value.__cause__.connection_invalidated
     assert database.autocommit(creation.add_alone, PLAIN).id
@@ -81,10 +81,10 @@ def test_a_lost_connection_is_reported_and_replaced(postgres_database: Database)
 def test_a_server_that_accepts_no_writes(postgres_database: Database) -> None:
     database = postgres_database
 
-    def add_read_only(connection: object) -> None:
-        connection.execute(text("SET default_transaction_read_only = on"))  # type: ignore[attr-defined]
-        creation.add_alone(connection, PLAIN)  # type: ignore[arg-type]
+    def add_read_only(connection: Connection) -> None:
+        connection.execute(text("SET default_transaction_read_only = on"))
+        creation.add_alone(connection, PLAIN)
 
     with pytest.raises(DatabaseReadOnly):
-        database.autocommit(add_read_only)  # type: ignore[arg-type]
+        database.autocommit(add_read_only)
     assert database.autocommit(creation.add_alone, PLAIN).id
