@@ -8,7 +8,7 @@ from typing import Any
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Return whether a call returns a coroutine; objects may have an async `__call__`."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
+        getattr(function, "__call__", None)  # noqa: B004 - what it is, not whether
     )
 
 

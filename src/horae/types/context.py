@@ -132,7 +132,7 @@ class JobContext(Generic[ParamsT]):
     def session(self) -> "Session":
         """A Session in the job's transaction; `commit` only flushes, the job's end commits."""
         if self._attempt.session is None:
-            from sqlalchemy.orm import Session  # noqa: PLC0415 - see the top
+            from sqlalchemy.orm import Session
 
             self._attempt.session = Session(self.connection, join_transaction_mode="rollback_only")
         return self._attempt.session
@@ -146,7 +146,7 @@ class JobContext(Generic[ParamsT]):
     def async_session(self) -> "AsyncSession":
         """An AsyncSession in the transaction of an async body."""
         if self._attempt.async_session is None:
-            from sqlalchemy.ext.asyncio import AsyncSession  # noqa: PLC0415 - see the top
+            from sqlalchemy.ext.asyncio import AsyncSession
 
             self._attempt.async_session = AsyncSession(
                 self.async_connection, join_transaction_mode="rollback_only"

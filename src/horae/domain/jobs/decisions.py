@@ -3,13 +3,13 @@
 A decision overrides the rules of the type, and the rules override the number of attempts that are
 left:
 
-| raised by the body | another attempt                       | this one counts | after        |
-|--------------------|---------------------------------------|-----------------|--------------|
-| `Snooze(delay)`    | always                                | no              | `delay`      |
-| `Discard(reason)`  | never                                 | yes             |              |
-| `Retry(after)`     | if one is left                        | yes             | `after`, or the back-off |
-| any other error    | if one is left and the rules allow it | yes             | the back-off |
-"""  # noqa: E501
+| raised by a body | another attempt                       | this one counts | after              |
+|------------------|---------------------------------------|-----------------|--------------------|
+| `Snooze(delay)`  | always                                | no              | `delay`            |
+| `Discard(reason)` | never                                | yes             |                    |
+| `Retry(after)`   | if one is left                        | yes             | `after` or backoff |
+| any other error  | if one is left and the rules allow it | yes             | backoff            |
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

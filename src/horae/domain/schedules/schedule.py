@@ -239,35 +239,41 @@ class Rules:
 
     def __post_init__(self) -> None:
         """Refuse what no schedule could follow."""
-        _refuse_unless(bool(self.key), "key", self.key, "a text")
-        # Plain texts are converted, because policies are compared by identity.
+        # Plain texts are taken as well, but compared by identity they would be no member.
         object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
         object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
-        limit, retries, runtime = self.catch_up_limit, self.max_retries, self.max_runtime
-        _refuse_unless(
-            1 <= limit <= _LARGEST_LIMIT, "catch_up_limit", limit, f"1 to {_LARGEST_LIMIT}"
-        )
-        _refuse_unless(
-            _positive(self.catch_up_window), "catch_up_window", self.catch_up_window, _LENGTH
-        )
-        _refuse_unless(
-            timedelta(0) <= self.jitter <= LONGEST_DURATION, "jitter", self.jitter, "zero or more"
-        )
-        _refuse_unless(runtime is None or _positive(runtime), "max_runtime", runtime, _LENGTH)
-        _refuse_unless(
-            retries is None or retries >= 0,
-            "max_retries",
-            retries,
-            "0 or more, or None for no limit",
-        )
-        _refuse_unless(
-            self.backoff in get_args(Growth), "backoff", self.backoff, ", ".join(get_args(Growth))
-        )
+        if not self.key:
+            raise _refusal("key", self.key, "a text")
+        if not 1 <= self.catch_up_limit <= _LARGEST_LIMIT:
+            raise _refusal("catch_up_limit", self.catch_up_limit, f"1 to {_LARGEST_LIMIT}")
+        for name in ("catch_up_window", "max_runtime"):
+            length = getattr(self, name)
+            if length is not None and not timedelta(0) < length <= LONGEST_DURATION:
+                raise _refusal(
+                    name, length, f"longer than zero, at most {LONGEST_DURATION.days} days"
+                )
+        if not timedelta(0) <= self.jitter <= LONGEST_DURATION:
+            raise _refusal("jitter", self.jitter, "zero or more")
+        if self.max_retries is not None and self.max_retries < 0:
+            raise _refusal("max_retries", self.max_retries, "0 or more, or None for no limit")
+        if self.backoff not in get_args(Growth):
+            raise _refusal("backoff", self.backoff, ", ".join(get_args(Growth)))
         if self.exclude:
-            excluded_spans(
-                self.exclude, self.calendar_days, self.trigger.timezone
-            )  # refuses what cannot be read
-        self._refuse_policies_without_effect()
+            # This refuses what cannot be read.
+            excluded_spans(self.exclude, self.calendar_days, self.trigger.timezone)
+        if self.finish_trigger is None:
+            return
+        for name, value, default in (
+            ("overlap", self.overlap, Overlap.SKIP),
+            ("catch_up", self.catch_up, CatchUp.LAST),
+        ):
+            if value != default:
+                raise _refusal(
+                    name,
+                    value.value,
+                    f"{default.value}: an interval counted from the finish has no times that could"
+                    " pass; or set fixed",
+                )
 
     @property
     def finish_trigger(self) -> IntervalTrigger | None:
@@ -285,19 +291,6 @@ class Rules:
             return self.retry_period or DEFAULT_RETRY_PERIOD
         return self.retry_period
 
-    def _refuse_policies_without_effect(self) -> None:
-        if self.finish_trigger is None:
-            return
-        for name, value, default in (
-            ("overlap", self.overlap, Overlap.SKIP),
-            ("catch_up", self.catch_up, CatchUp.LAST),
-        ):
-            instead = (
-                f"{default.value}: an interval counted from the finish has no times that could"
-                " pass; or set fixed"
-            )
-            _refuse_unless(value == default, name, value.value, instead)
-
 
 RULE_OPTIONS: Final[Mapping[str, RuleOption]] = {
     each.name: replace(each.metadata["option"], may_be_none=each.default is None)
@@ -306,20 +299,13 @@ RULE_OPTIONS: Final[Mapping[str, RuleOption]] = {
 }
 """The options of a schedule by name: the only place that lists them, besides `RuleKeywords`."""
 
-_LENGTH: Final = f"longer than zero, at most {LONGEST_DURATION.days} days"
-
-
-def _positive(length: timedelta) -> bool:
-    return timedelta(0) < length <= LONGEST_DURATION
-
 
 def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
-    _refuse_unless(value in list(choices), name, value, ", ".join(choices))
+    if value not in list(choices):
+        raise _refusal(name, value, ", ".join(choices))
     return choices(value)
 
 
-# `allowed` is a condition, not an option
-def _refuse_unless(allowed: bool, name: str, value: object, expected: str) -> None:  # noqa: FBT001
-    if not allowed:
-        shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)
-        raise InvalidRequest(f"{name} {shown}: expected {expected}")
+def _refusal(name: str, value: object, expected: str) -> InvalidRequest:
+    shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)
+    return InvalidRequest(f"{name} {shown}: expected {expected}")

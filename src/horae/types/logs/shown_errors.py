@@ -55,11 +55,11 @@ def _bare_frame(code: CodeType, module: str | None) -> FrameType:
     names: dict[str, Any] = {
         "__name__": module,
         "__file__": code.co_filename,
-        "frame_of": sys._getframe,  # noqa: SLF001
+        "frame_of": sys._getframe,  # noqa: SLF001 - as in logging
     }  # pyright: ignore[reportPrivateUsage]
     bare = compile("frame = frame_of()", code.co_filename, "exec")
-    # The code that is executed is the literal above, so no input reaches it.
-    exec(bare.replace(co_name=code.co_name, co_qualname=code.co_qualname), names)  # noqa: S102
+    bare = bare.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+    exec(bare, names)  # noqa: S102 - the code is the literal above, so no input reaches it
     del names["frame_of"]
     frame: FrameType = names.pop("frame")
     return frame

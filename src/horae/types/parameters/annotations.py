@@ -16,8 +16,8 @@ def parts_by_field(cls: type) -> Iterator[tuple[str, list[Any]]]:
         return
     try:
         hints = get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001
-        # Pydantic has resolved them with names that are not known here
+    except (AttributeError, NameError, SyntaxError, TypeError):
+        # Pydantic has resolved them with names that are not known here.
         return
     for name, hint in hints.items():
         yield name, list(parts_of(hint))

@@ -148,7 +148,7 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
         refuse_lost_secrets(declared, job_type)
         return ModelParameters(declared)
     # Few job types have a mapped class; the others are declared without loading the statements.
-    from horae.storage.jobs.search import MappedTable, is_mapped  # noqa: PLC0415
+    from horae.storage.jobs.search import MappedTable, is_mapped
 
     if is_mapped(declared):
         refuse_secrets_of(declared, job_type)
