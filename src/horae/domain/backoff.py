@@ -52,10 +52,7 @@ class Backoff:
         object.__setattr__(self, "cap", parse_duration("backoff cap", cap))
         object.__setattr__(self, "factor", factor)
         object.__setattr__(self, "jitter", jitter)
-        self._check()
-
-    def _check(self) -> None:
-        """Refuse values that could give a negative or an extremely long delay."""
+        # Refuse what could give a negative or an extremely long delay.
         if self.base < timedelta(0):
             raise InvalidRequest(f"backoff base {self.base}: expected zero or more")
         if not self.base <= self.cap <= LONGEST_DURATION:
@@ -104,7 +101,17 @@ def nominal_delay(attempt: int, backoff: Backoff) -> timedelta:
     if attempt < 1:
         raise InvalidRequest(f"attempt {attempt}: expected 1 or more")
     base, cap = backoff.base // _MICROSECOND, backoff.cap // _MICROSECOND
-    return min(base * _multiplier(attempt, backoff), cap) * _MICROSECOND
+    match backoff.factor:
+        case "exponential":
+            # More doublings would exceed the cap even from a microsecond; 2 ** 10**9 is too large.
+            factor = 1 << min(attempt - 1, cap.bit_length())
+        case "linear":
+            factor = attempt
+        case "constant":
+            factor = 1
+        case _:
+            assert_never(backoff.factor)
+    return min(base * factor, cap) * _MICROSECOND
 
 
 def jittered(delay: timedelta, share: float, rng: Random, *, cap: timedelta) -> timedelta:
@@ -118,16 +125,3 @@ def jittered(delay: timedelta, share: float, rng: Random, *, cap: timedelta) -> 
     spread = middle * numerator // denominator
     high = min(middle + spread, cap // _MICROSECOND)
     return rng.randint(min(middle - spread, high), high) * _MICROSECOND
-
-
-def _multiplier(attempt: int, backoff: Backoff) -> int:
-    match backoff.factor:
-        case "exponential":
-            # More doublings would exceed the cap even from a microsecond; 2 ** 10**9 is too large.
-            return 1 << min(attempt - 1, (backoff.cap // _MICROSECOND).bit_length())
-        case "linear":
-            return attempt
-        case "constant":
-            return 1
-        case _:
-            assert_never(backoff.factor)

@@ -39,7 +39,7 @@ class JobFunction(Generic[P, R]):
     """A function that is also a job type: it can be called as before, or started as a job."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
-        self.function: Callable[P, R] = undecorated(function)
+        self.function: Callable[P, R] = undecorate(function)
         self.job_type = FunctionJobType(self.function, options)
         update_wrapper(self, self.function)
 
@@ -73,7 +73,7 @@ class JobFunction(Generic[P, R]):
         return hook
 
 
-def undecorated(function: Callable[P, R]) -> Callable[P, R]:
+def undecorate(function: Callable[P, R]) -> Callable[P, R]:
     """Return the plain function if it was decorated before, under another name."""
     return function.function if isinstance(function, JobFunction) else function
 

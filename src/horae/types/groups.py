@@ -1,13 +1,12 @@
 """Cancels the members of groups, and notifies nodes and callers after jobs have ended."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from horae.domain.jobs import GroupId, JobId
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
-from horae.storage.outcomes import CancelledMember, FollowUps, follow_ups
+from horae.storage.outcomes import FollowUps, follow_ups
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 CANCELLED_AT_ONCE: Final = 500
@@ -43,7 +42,13 @@ class GroupCanceller:
                 after=after,
                 limit=CANCELLED_AT_ONCE,
             )
-            self._stop_bodies(members, group.cancelled_by)
+            running = tuple(member.id for member in members if member.running)
+            for job_id in running:
+                self._live.request_cancel(job_id, CancelRequest(group.cancelled_by))
+            if running:
+                self._wakeup.send(Hint(HintKind.CANCEL, running))
+            if members:
+                self._wakeup.send(Hint(HintKind.ENDED, tuple(member.id for member in members)))
             self.act_on(followed)
 
     def request_cancels(self, group_id: GroupId, by: str | None) -> None:
@@ -53,12 +58,3 @@ class GroupCanceller:
         """
         for job in self._database.autocommit(groups.running, group_id):
             self._live.request_cancel(job.id, CancelRequest(by))
-
-    def _stop_bodies(self, members: Sequence[CancelledMember], by: str | None) -> None:
-        running = tuple(member.id for member in members if member.running)
-        for job_id in running:
-            self._live.request_cancel(job_id, CancelRequest(by))
-        if running:
-            self._wakeup.send(Hint(HintKind.CANCEL, running))
-        if members:
-            self._wakeup.send(Hint(HintKind.ENDED, tuple(member.id for member in members)))

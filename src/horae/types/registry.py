@@ -77,7 +77,9 @@ class Registry:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()
             return
-        if _is_same_function(present, job_type):
+        # A module that is loaded again makes another function.
+        function = getattr(job_type, "function", None)
+        if function is not None and function is getattr(present, "function", None):
             raise JobTypeAlreadyRegistered(
                 f"job type {job_type.type!r} is already declared by this function; to declare it a"
                 " second time, give the second declaration a name= of its own"
@@ -198,12 +200,6 @@ class Registry:
     def __iter__(self) -> Iterator[JobType[Any]]:
         """Each type, in the order of registration."""
         return iter(self._types.values())
-
-
-def _is_same_function(one: JobType[Any], other: JobType[Any]) -> bool:
-    """Whether both are made of one function; a module that is loaded again makes another."""
-    function = getattr(one, "function", None)
-    return function is not None and function is getattr(other, "function", None)
 
 
 def _load_of(job_type: JobType[Any]) -> object:

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from horae.domain.cron.fields import FIELD_RANGES, CronField
 from horae.domain.cron.fires import EARLIEST, count_fires, first_fire
-from horae.domain.cron.parsing import complete, parse_field, split_expression
+from horae.domain.cron.parsing import WITHOUT_SECOND, complete, parse_field, split_expression
 from horae.domain.cron.pattern import WallPattern
 from horae.domain.cron.refusals import never_fires, never_fires_again
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
@@ -67,8 +67,9 @@ class CronExpression:
         written = split_expression(str(text))  # None is refused like any other text
         fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
         follows = any(part.has_star for part in fields[:3])
+        shown = fields[0 if len(written) > WITHOUT_SECOND else 1 :][: len(written)]
         expression = cls(
-            text=_normalised(fields, len(written)),
+            text=" ".join(part.text for part in shown),
             timezone=timezone,
             dst_gap=dst_gap,
             dst_fold=dst_fold,
@@ -130,12 +131,6 @@ def _first_second(moment: datetime, *, inclusive: bool) -> int:
         raise InvalidRequest(f"{quoted(moment)}: expected a datetime with a time zone") from error
     whole = inclusive and not since.microseconds
     return since.days * DAY + since.seconds + (0 if whole else 1)
-
-
-def _normalised(fields: tuple[CronField, ...], count: int) -> str:
-    """Join the fields that were written, without leading zeros and with single spaces."""
-    first = 1 if count < 6 else 0  # noqa: PLR2004 - five fields have no second
-    return " ".join(part.text for part in fields[first : first + count])
 
 
 def _refuse_unknown(name: str, value: object, allowed: tuple[str, ...]) -> None:

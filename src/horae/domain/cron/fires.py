@@ -9,7 +9,7 @@ the stretch; otherwise the search continues in the one that follows. All figures
 from typing import Final
 
 from horae.domain.cron.pattern import FIRST_DAY, LAST_DAY, WallPattern
-from horae.domain.cron.wall_clock import BLOCK_BITS, Stretch, WallClock, stretches_of_block
+from horae.domain.cron.wall_clock import BLOCK_BITS, WallClock, stretches_of_block
 from horae.domain.times import DAY, EPOCH
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
@@ -30,17 +30,10 @@ def first_fire(pattern: WallPattern, clock: WallClock, earliest: int) -> int | N
             match = pattern.next_from(wall)
             if match < closes:
                 return max(match - offset, start)
-            earliest = _resume(earliest, end, match)
+            # Where no fold can come back to wall times already searched, all stretches that end two
+            # days before the match are passed over, for the sake of 29 February.
+            earliest = max(end, match - 2 * DAY) if end - earliest >= DAY else end
     return None
-
-
-def _resume(earliest: int, end: int, match: int) -> int:
-    """Return where to continue when the next match is past the stretch that ends at `end`.
-
-    Usually there. Where no fold can come back to wall times already searched, all stretches that
-    end two days before the match are passed over, for the sake of 29 February.
-    """
-    return max(end, match - 2 * DAY) if end - earliest >= DAY else end
 
 
 def count_fires(pattern: WallPattern, clock: WallClock, first: int, end: int) -> int:
@@ -53,22 +46,19 @@ def count_fires(pattern: WallPattern, clock: WallClock, first: int, end: int) ->
     total = 0
     while first < end:
         for stretch in stretches_of_block(clock, first >> BLOCK_BITS):
-            if stretch.end > first and stretch.start < end:
-                total += _in_stretch(pattern, stretch, first, end)
+            if stretch.end <= first or stretch.start >= end:
+                continue
+            start, closes = (
+                stretch.start + stretch.offset,
+                min(stretch.closes, end + stretch.offset),
+            )
+            opens = max(first + stretch.offset, stretch.opens)
+            is_whole = first <= stretch.start and stretch.opens < start
+            if is_whole and pattern.next_from(stretch.opens) <= start:
+                # All times within a gap fire once together, when the gap ends; a time that is due
+                # at that moment adds no further fire.
+                total += 1 + pattern.count_between(start + 1, closes)
+            else:
+                total += pattern.count_between(max(opens, start), closes)
         first = (first >> BLOCK_BITS) + 1 << BLOCK_BITS
     return total
-
-
-def _in_stretch(pattern: WallPattern, stretch: Stretch, first: int, end: int) -> int:
-    """Count the fires of one stretch at instants `first <= fire < end`."""
-    start, closes = stretch.start + stretch.offset, min(stretch.closes, end + stretch.offset)
-    opens = max(first + stretch.offset, stretch.opens)
-    if (
-        first <= stretch.start
-        and stretch.opens < start
-        and pattern.next_from(stretch.opens) <= start
-    ):
-        # All times within a gap fire once together, when the gap ends; a time that is due at that
-        # moment adds no further fire.
-        return 1 + pattern.count_between(start + 1, closes)
-    return pattern.count_between(max(opens, start), closes)

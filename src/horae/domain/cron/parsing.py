@@ -10,7 +10,7 @@ from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
 from horae.quoting import quoted
 
-_WITHOUT_SECOND: Final = 5
+WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6
 _COMPLETE: Final = 7
 
@@ -47,10 +47,20 @@ def split_expression(text: str) -> tuple[str, ...]:
     if fields and fields[0].startswith("@"):
         raise _shorthand(text, fields)
     if fields and (zone := _ZONE.fullmatch(fields[0])):
-        raise _zone(text, zone[1])
-    if not _WITHOUT_SECOND <= len(fields) <= _COMPLETE:
+        name = zone[1].strip("\"'")
+        raise _malformed(
+            text,
+            "a time zone is no part of an expression",
+            f'leave it out and give timezone="{name}"'
+            if name
+            else "leave it out and give timezone=",
+        )
+    if not WITHOUT_SECOND <= len(fields) <= _COMPLETE:
         problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
-        raise _malformed(text, problem, _hint_for_count(text, fields))
+        stars = len(fields) == 1 and set(fields[0]) == {"*"}
+        if stars and WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE:
+            raise _malformed(text, problem, f"write {' '.join(fields[0])}")
+        raise _malformed(text, problem, _hint_for_interval(text.strip()))
     if len(fields) < _COMPLETE:
         _refuse_year_as_weekday(fields)
     return fields
@@ -58,7 +68,7 @@ def split_expression(text: str) -> tuple[str, ...]:
 
 def complete(fields: tuple[str, ...]) -> tuple[str, ...]:
     """Fill in what is left out: second 0, every year."""
-    if len(fields) == _WITHOUT_SECOND:
+    if len(fields) == WITHOUT_SECOND:
         return ("0", *fields, "*")
     return (*fields, "*") if len(fields) == _WITHOUT_YEAR else fields
 
@@ -79,22 +89,6 @@ def _shorthand(text: str, fields: tuple[str, ...]) -> CronSyntaxError:
     else:
         hint = _hint_for_interval(" ".join(rest)) or "for a period, use an interval"
     return _malformed(text, "words with @ are not supported", hint)
-
-
-def _zone(text: str, name: str) -> CronSyntaxError:
-    zone = name.strip("\"'")
-    hint = f'leave it out and give timezone="{zone}"' if zone else "leave it out and give timezone="
-    return _malformed(text, "a time zone is no part of an expression", hint)
-
-
-def _hint_for_count(text: str, fields: tuple[str, ...]) -> str | None:
-    if (
-        len(fields) == 1
-        and set(fields[0]) == {"*"}
-        and _WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE
-    ):
-        return f"write {' '.join(fields[0])}"
-    return _hint_for_interval(text.strip())
 
 
 def _hint_for_interval(length: str) -> str | None:
@@ -120,9 +114,26 @@ def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:
 
 def parse_field(field_range: FieldRange, text: str) -> CronField:
     """Read one field; `CronSyntaxError` names it, its text, what is allowed and a better text."""
-    mask = 0
+    mask, low, high = 0, field_range.low, field_range.high
     for item in text.split(","):
-        mask |= _mask_of(field_range, text, item)
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise unreadable(field_range, text, item, partial(_reads, field_range))
+        first_digits, last_digits, slashed_step = match.groups()
+        step = read_number(slashed_step[1:]) if slashed_step else 1
+        first = low if first_digits is None else read_number(first_digits)
+        if last_digits is not None:
+            last = read_number(last_digits)
+        else:  # a star and `x/y` run to the end of the field
+            last = high if first_digits is None or slashed_step else first
+        for number in (first, last):
+            if not low <= number <= high:
+                raise out_of_range(field_range, text, number)
+        if not 1 <= step <= field_range.size:
+            raise bad_step(field_range, text, item, step)
+        if first > last:
+            raise reversed_range(field_range, text, first, last, step)
+        mask |= sum(1 << (number - low) for number in range(first, last + 1, step))
     # Sunday as 7 becomes 0 only now, because a range may end in 7 and a step may land on it.
     if field_range is WEEKDAY and mask & _SUNDAY_AS_7:
         mask = mask & ~_SUNDAY_AS_7 | 1
@@ -135,30 +146,3 @@ def _reads(field_range: FieldRange, text: str) -> bool:
     except CronSyntaxError:
         return False
     return True
-
-
-def _mask_of(field_range: FieldRange, text: str, item: str) -> int:
-    match = _ITEM.fullmatch(item)
-    if match is None:
-        raise unreadable(field_range, text, item, partial(_reads, field_range))
-    first, last, step = _bounds(field_range, match)
-    for number in (first, last):
-        if not field_range.low <= number <= field_range.high:
-            raise out_of_range(field_range, text, number)
-    if not 1 <= step <= field_range.size:
-        raise bad_step(field_range, text, item, step)
-    if first > last:
-        raise reversed_range(field_range, text, first, last, step)
-    low = field_range.low
-    return sum(1 << (number - low) for number in range(first, last + 1, step))
-
-
-def _bounds(field_range: FieldRange, match: re.Match[str]) -> tuple[int, int, int]:
-    """First and last number and step of an item; `x/y` runs to the end of the field."""
-    first, last, slashed_step = match.groups()
-    step = read_number(slashed_step[1:]) if slashed_step else 1
-    if first is None:
-        return field_range.low, field_range.high, step
-    if last is None:
-        last = str(field_range.high) if slashed_step else first
-    return read_number(first), read_number(last), step

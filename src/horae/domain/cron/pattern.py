@@ -94,10 +94,16 @@ class Calendar:
         a star; otherwise both must match. The month always must.
         """
         either = not (day.starts_with_star or weekday.starts_with_star)
-        weekdays = [_days_on(weekday.mask, first) for first in range(_WEEK)]
-        days = tuple(day.mask | mask if either else day.mask & mask for mask in weekdays)
+        days: list[int] = []
+        for first in range(_WEEK):  # the weekday on which a month begins
+            on_weekdays = 0
+            for each in range(_WEEK):
+                if weekday.mask >> each & 1:
+                    on_weekdays |= _SAME_WEEKDAY << (each - first) % _WEEK
+            on_weekdays &= _EVERY_DAY
+            days.append(day.mask | on_weekdays if either else day.mask & on_weekdays)
         every_day = day.is_full and month.is_full and weekday.is_full and year.is_full
-        return cls(days, month.mask, year.mask, every_day)
+        return cls(tuple(days), month.mask, year.mask, every_day)
 
     def next_from(self, ordinal: int) -> int | None:
         """Find the first matching day at or after the given one; None past the last year."""
@@ -176,15 +182,6 @@ class WallPattern(NamedTuple):
                 total -= self.times.before(first_second)
             day = self.calendar.next_from(day + 1)
         return total
-
-
-def _days_on(weekdays: int, first: int) -> int:
-    """Days of a month of 31 that fall on one of the weekdays, if day 1 falls on `first`."""
-    days = 0
-    for weekday in range(_WEEK):
-        if weekdays >> weekday & 1:
-            days |= _SAME_WEEKDAY << (weekday - first) % _WEEK
-    return days & _EVERY_DAY
 
 
 def _below(mask: int, bit: int) -> int:

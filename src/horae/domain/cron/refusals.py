@@ -110,7 +110,7 @@ def reversed_range(
 ) -> CronSyntaxError:
     """Build the error for a range that ends before it begins."""
     problem = f"the range {first}-{last} ends before it begins"
-    return refusal(field, text, problem, f"write {_unrolled(field, first, last, step)}")
+    return refusal(field, text, problem, f"write {_unroll(field, first, last, step)}")
 
 
 def bad_step(field: FieldRange, text: str, item: str, step: int) -> CronSyntaxError:
@@ -118,19 +118,13 @@ def bad_step(field: FieldRange, text: str, item: str, step: int) -> CronSyntaxEr
     if step == 0:
         return refusal(field, text, "a step of 0 never moves", "write a step of 1 or more")
     problem = f"the step is longer than the field, which has {field.size} values"
-    return refusal(field, text, problem, _instead_of_step(field, item))
-
-
-def _instead_of_step(field: FieldRange, item: str) -> str:
-    """Say how to write the one value that such an item could mean: its first."""
     if field is YEAR:
-        return "name the years"
+        return refusal(field, text, problem, "name the years")
+    # Such an item could mean one value: its first.
     base = item.partition("/")[0]
     first = field.low if base == "*" else read_number(base.partition("-")[0])
-    return (
-        f"for {field.name} {first} only write {first} instead of {item}; for longer periods use an"
-        " interval"
-    )
+    hint = f"for {field.name} {first} only write {first} instead of {item}; for longer periods use"
+    return refusal(field, text, problem, f"{hint} an interval")
 
 
 def unreadable(
@@ -143,7 +137,8 @@ def unreadable(
     if not item:
         return refusal(field, text, "a list has an empty item", "leave the extra comma out")
     if not item.isascii():
-        problem, instead = "only the ASCII digits 0 to 9 are read", _in_ascii(text)
+        problem = "only the ASCII digits 0 to 9 are read"
+        instead = "".join(str(unicodedata.decimal(each, each)) for each in text)
     elif "?" in item:
         problem, instead = "'?' is not supported", text.replace("?", "*")
     elif (special := _special(field, item)) is not None:
@@ -168,22 +163,14 @@ def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
         return "(Saturday)", "write 6"
     if field is WEEKDAY and _NTH_WEEKDAY.fullmatch(item):
         return "(the n-th weekday of a month)", "run on every such weekday and check the date"
-    last = _LAST_WEEKDAY.fullmatch(item) if field is WEEKDAY else None
-    return None if last is None else _last_weekday(last[1])
-
-
-def _last_weekday(day: str) -> tuple[str, str] | None:
-    number = _names_as_numbers(WEEKDAY, day) or day
+    if field is not WEEKDAY or (last := _LAST_WEEKDAY.fullmatch(item)) is None:
+        return None
+    number = _names_as_numbers(WEEKDAY, last[1]) or last[1]
     if not number.isdigit():
         return None
     name = _WEEKDAYS[int(number) % len(_WEEKDAYS)].capitalize()
     hint = f"run on {number} (every {name}) and check that seven days later is another month"
     return f"(the last {name} of the month)", hint
-
-
-def _in_ascii(text: str) -> str:
-    """Return the text with ASCII digits in place of others."""
-    return "".join(str(unicodedata.decimal(character, character)) for character in text)
 
 
 def _names_as_numbers(field: FieldRange, text: str) -> str | None:
@@ -206,17 +193,17 @@ def _names_as_numbers(field: FieldRange, text: str) -> str | None:
 
 def _forward_ranges(field: FieldRange, numbers: str) -> str:
     """Rewrite ranges of names that go over the end of the field, such as Saturday to Monday."""
-    return re.sub("([0-9]+)-([0-9]+)(?:/([0-9]+))?", lambda match: _forward(field, match), numbers)
+
+    def rewrite(match: re.Match[str]) -> str:
+        first, last, step = (read_number(digits or "1") for digits in match.groups())
+        if first <= last or not 1 <= step <= field.size:
+            return match.group()
+        return _unroll(field, first, last, step)
+
+    return re.sub("([0-9]+)-([0-9]+)(?:/([0-9]+))?", rewrite, numbers)
 
 
-def _forward(field: FieldRange, match: re.Match[str]) -> str:
-    first, last, step = (read_number(digits or "1") for digits in match.groups())
-    if first <= last or not 1 <= step <= field.size:
-        return match.group()
-    return _unrolled(field, first, last, step)
-
-
-def _unrolled(field: FieldRange, first: int, last: int, step: int) -> str:
+def _unroll(field: FieldRange, first: int, last: int, step: int) -> str:
     """Write the range that the author means, going over the end of the field and on from its low.
 
     Years do not come round again, so theirs is turned about.

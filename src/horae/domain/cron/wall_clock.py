@@ -12,7 +12,7 @@ In one stretch the clock runs evenly. The policy only moves where it opens and c
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from horae.domain.times import OffsetSpan, span_at
+from horae.domain.times import span_at
 
 DstGap: TypeAlias = Literal["shift", "skip"]
 DstFold: TypeAlias = Literal["first", "second", "both"]
@@ -41,24 +41,22 @@ class Stretch(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def stretches_of_block(clock: WallClock, block: int) -> tuple[Stretch, ...]:
-    """List the stretches of one block, cut off where it begins and ends."""
-    start, end = block << BLOCK_BITS, (block + 1) << BLOCK_BITS
+    """List the stretches of one block, cut off where it begins and ends, by the policy of the
+    clock.
+    """
+    start, block_end = block << BLOCK_BITS, (block + 1) << BLOCK_BITS
     stretches: list[Stretch] = []
-    while start < end:
+    while start < block_end:
         span = span_at(clock.zone, start)
-        stretches.append(_stretch(clock, span, start, min(span.end, end)))
+        end = min(span.end, block_end)
+        opens, closes = start + span.offset, end + span.offset
+        if start == span.start:
+            closed = start + span.previous_offset
+            shifted = closed < opens and clock.gap == "shift"
+            passed = closed > opens and clock.fold == "first"
+            opens = closed if shifted or passed else opens
+        if end == span.end and clock.fold == "second":
+            closes = end + min(span.offset, span.next_offset)
+        stretches.append(Stretch(start, end, span.offset, opens, closes))
         start = span.end
     return tuple(stretches)
-
-
-def _stretch(clock: WallClock, span: OffsetSpan, start: int, end: int) -> Stretch:
-    """Apply the policy to as much of a span as lies between two instants."""
-    opens, closes = start + span.offset, end + span.offset
-    if start == span.start:
-        closed = start + span.previous_offset
-        shifted = closed < opens and clock.gap == "shift"
-        passed = closed > opens and clock.fold == "first"
-        opens = closed if shifted or passed else opens
-    if end == span.end and clock.fold == "second":
-        closes = end + min(span.offset, span.next_offset)
-    return Stretch(start, end, span.offset, opens, closes)

@@ -55,15 +55,14 @@ def while_pending(query: Query) -> Query | None:
 
 def without_ages(query: Query, now: datetime) -> Query:
     """Return the query with moments in place of ages, so that its meaning does not change."""
-    return replace(query, terms=tuple(_without_ages(term, now) for term in query.terms))
-
-
-def _without_ages(term: Term, now: datetime) -> Term:
-    condition = term.condition
-    if not isinstance(condition, InTime):
-        return term
-    start, end = _moment(condition.start, now), _moment(condition.end, now)
-    return replace(term, condition=replace(condition, start=start, end=end))
+    terms: list[Term] = []
+    for term in query.terms:
+        condition = term.condition
+        if isinstance(condition, InTime):
+            start, end = _moment(condition.start, now), _moment(condition.end, now)
+            condition = replace(condition, start=start, end=end)
+        terms.append(replace(term, condition=condition))
+    return replace(query, terms=tuple(terms))
 
 
 def _moment(bound: Bound | None, now: datetime) -> Bound | None:

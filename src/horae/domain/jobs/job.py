@@ -331,9 +331,27 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
             )
             return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, delay)
         case Crashed(error, crashes):
-            return _after_crash(claim, error, crashes, retry_delay(claim.attempt, backoff, rng))
-        case Snoozed() | StoppedEarly():
-            return _without_counting(claim, outcome)
+            if crashes >= MAX_CRASHES:
+                error = f"{error}; quarantined after {crashes} crashes"
+                claim = claim._replace(max_attempts=claim.attempt)
+            failure = Failed(error, "The process that ran this job stopped unexpectedly.")
+            delay = retry_delay(claim.attempt, backoff, rng)
+            return _fail_or_retry(claim, failure, AttemptOutcome.CRASHED, JobEvent.RESCUE, delay)
+        case StoppedEarly(again=False):
+            failure = Failed(outcome.reason, outcome.human_readable_error, final=True)
+            return _fail_or_retry(
+                claim, failure, AttemptOutcome.INTERRUPTED, JobEvent.RETRY, timedelta(0)
+            )
+        case Snoozed() | StoppedEarly():  # as if this attempt had not been made
+            snoozed = isinstance(outcome, Snoozed)
+            return Settlement(
+                claim.id,
+                claim.lease,
+                state_after(JobEvent.SNOOZE if snoozed else JobEvent.INTERRUPT),
+                AttemptOutcome.SNOOZED if snoozed else AttemptOutcome.INTERRUPTED,
+                outcome.delay,
+                reason=outcome.reason,
+            )
         case _:
             assert_never(outcome)
 
@@ -353,30 +371,4 @@ def _fail_or_retry(
         human_readable_error=failure.human_readable_error,
         traceback=failure.traceback,
         reason=(failure.human_readable_error or failure.error) if retried else None,
-    )
-
-
-def _without_counting(claim: Claim, outcome: Snoozed | StoppedEarly) -> Settlement:
-    """Requeue the job as if this attempt had not been made, or fail it if it may not run again."""
-    if isinstance(outcome, Snoozed):
-        event, kind = JobEvent.SNOOZE, AttemptOutcome.SNOOZED
-    elif outcome.again:
-        event, kind = JobEvent.INTERRUPT, AttemptOutcome.INTERRUPTED
-    else:
-        failure = Failed(outcome.reason, outcome.human_readable_error, final=True)
-        return _fail_or_retry(
-            claim, failure, AttemptOutcome.INTERRUPTED, JobEvent.RETRY, timedelta(0)
-        )
-    return Settlement(
-        claim.id, claim.lease, state_after(event), kind, outcome.delay, reason=outcome.reason
-    )
-
-
-def _after_crash(claim: Claim, error: str, crashes: int, delay: timedelta) -> Settlement:
-    if crashes >= MAX_CRASHES:
-        error = f"{error}; quarantined after {crashes} crashes"
-        claim = claim._replace(max_attempts=claim.attempt)
-    text = "The process that ran this job stopped unexpectedly."
-    return _fail_or_retry(
-        claim, Failed(error, text), AttemptOutcome.CRASHED, JobEvent.RESCUE, delay
     )

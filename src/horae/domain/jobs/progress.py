@@ -151,15 +151,13 @@ class Progress:
             check_label(label)
 
         def start() -> Progress:
-            child = self.child(self._left() if share is None else share, size)
+            with self._board.lock:
+                left = self._count.limit - self._count.value
+            child = self.child(left if share is None else share, size)
             child.set(0, label)
             return child
 
         return start
-
-    def _left(self) -> float:
-        with self._board.lock:
-            return self._count.limit - self._count.value
 
     @staticmethod
     def _walk(iterable: Iterable[Item], start: Callable[[], "Progress"]) -> Iterator[Item]:
@@ -264,29 +262,25 @@ class _Board:
 
         An error of the listener is raised to the caller; the step counts all the same.
         """
-        if self.on_change is None or not self._begin():
+        if self.on_change is None:
             return
+        with self.lock:
+            if self._announcing:
+                return
+            self._announcing = True
         try:
-            while (news := self._news()) is not None:
+            while True:
+                # A change is either seen here, or made after `_announcing` is off.
+                with self.lock:
+                    news = self._root.percentage, self.label
+                    if news == self._announced:
+                        self._announcing = False
+                        return
+                    self._announced = news
                 self.on_change(*news)
         except BaseException:
             self._announcing = False
             raise
-
-    def _begin(self) -> bool:
-        with self.lock:
-            begun, self._announcing = not self._announcing, True
-            return begun
-
-    def _news(self) -> tuple[int, str | None] | None:
-        # One step under the lock: a change is either seen here, or made after `_announcing` is off.
-        with self.lock:
-            news = self._root.percentage, self.label
-            if news == self._announced:
-                self._announcing = False
-                return None
-            self._announced = news
-            return news
 
 
 def _size(iterable: object, total: Amount | None) -> float:

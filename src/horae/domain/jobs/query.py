@@ -203,20 +203,20 @@ def _term(found: re.Match[str], where: str) -> Term:
         raise InvalidRequest(
             f"{where}: {written}: the value is missing; write it after the colon, without a space"
         )
+    parse = _PARSERS.get(field)
+    if parse is None and not field.startswith("params."):
+        hint = "; a parameter is params.NAME:value" if field.startswith("param") else ""
+        raise InvalidRequest(
+            f"{where}: {written}: there is no field {quoted(field)}; fields are {_FIELDS}{hint}"
+        )
     try:
-        return Term(_condition(field, plain, is_quoted=is_quoted), negated=bool(found["minus"]))
+        if parse is None:
+            condition: Condition = HasParameter(_path(field), _literals(plain, is_quoted=is_quoted))
+        else:
+            condition = parse(Field(field), plain, is_quoted)
     except InvalidRequest as error:
         raise InvalidRequest(f"{where}: {written}: {error}") from None
-
-
-def _condition(field: str, value: str, *, is_quoted: bool) -> Condition:
-    if field.startswith("params."):
-        return HasParameter(_path(field), _literals(value, is_quoted=is_quoted))
-    parse = _PARSERS.get(field)
-    if parse is None:
-        hint = "; a parameter is params.NAME:value" if field.startswith("param") else ""
-        raise InvalidRequest(f"there is no field {quoted(field)}; fields are {_FIELDS}{hint}")
-    return parse(Field(field), value, is_quoted)
+    return Term(condition, negated=bool(found["minus"]))
 
 
 def _path(field: str) -> tuple[str, ...]:
@@ -273,10 +273,6 @@ def _name(field: Field, value: str, is_quoted: bool) -> Condition:
     return Is(field, text, prefix)
 
 
-def _text(field: Field, value: str, _is_quoted: bool) -> Condition:
-    return Is(field, value)
-
-
 def _state(field: Field, value: str, _is_quoted: bool) -> Condition:
     if value not in list(JobState):
         raise InvalidRequest(f"the state is unknown; allowed are {', '.join(JobState)}")
@@ -296,7 +292,10 @@ def _time(field: Field, value: str, _is_quoted: bool) -> Condition:
             return InTime(field, None, first) if low else InTime(field, first, None)
         return InTime(field, last, None) if low else InTime(field, None, first)
     start_, end_ = (_moment(low)[0] if low else None), (_moment(high)[1] if high else None)
-    if start_ is not None and end_ is not None and _is_reversed(start_, end_):
+    # The earlier one of two moments has the greater age.
+    if (isinstance(start_, datetime) and isinstance(end_, datetime) and start_ >= end_) or (
+        isinstance(start_, timedelta) and isinstance(end_, timedelta) and start_ <= end_
+    ):
         raise InvalidRequest(
             f"{quoted(low)} is not before {quoted(high)}; write the earlier one first"
         )
@@ -327,12 +326,6 @@ def _moment(text: str) -> tuple[Bound, Bound]:
     if not _DAY.fullmatch(text):
         return known, known
     return known, LATEST if known.date() == LATEST.date() else known + timedelta(days=1)
-
-
-def _is_reversed(start: Bound, end: Bound) -> bool:
-    if isinstance(start, timedelta) and isinstance(end, timedelta):
-        return start <= end  # the earlier moment has the greater age
-    return isinstance(start, datetime) and isinstance(end, datetime) and start >= end
 
 
 def _duration(_field: Field, value: str, _is_quoted: bool) -> Condition:
@@ -371,7 +364,7 @@ _PARSERS: Final[Mapping[str, Callable[[Field, str, bool], Condition]]] = {
     Field.OWNER: _name,
     Field.KEY: _name,
     Field.TAG: _name,
-    Field.ERROR: _text,
+    Field.ERROR: lambda field, value, _: Is(field, value),
     Field.CREATED: _time,
     Field.FINISHED: _time,
     Field.DURATION: _duration,

@@ -47,9 +47,15 @@ class Retention:
             return cls()
         if not isinstance(given, Mapping):
             return cls(dict.fromkeys(sorted(ENDED), _seconds("keep", given)))
-        return cls(
-            {_state(name): _seconds(f"keep of {name}", each) for name, each in given.items()}
-        )
+        seconds = dict[JobState, float]()
+        for name, each in given.items():
+            if name not in list(ENDED):
+                allowed = ", ".join(sorted(ENDED))
+                raise InvalidRequest(
+                    f"keep names the state {quoted(name)}, expected some of {allowed}"
+                )
+            seconds[JobState(name)] = _seconds(f"keep of {name}", each)
+        return cls(seconds)
 
     @property
     def deletes_at_once(self) -> frozenset[JobState]:
@@ -87,14 +93,3 @@ def _seconds(name: str, given: object) -> float:
             f"{name} is {quoted(given)}, expected a duration of more than zero, or None"
         )
     return max(duration.total_seconds(), KEPT_FOR_WAITING)
-
-
-def _state(name: object) -> JobState:
-    try:
-        state = JobState(name)  # type: ignore[arg-type]  # any other value is refused
-    except ValueError:
-        state = JobState.PENDING
-    if state not in ENDED:
-        allowed = ", ".join(sorted(ENDED))
-        raise InvalidRequest(f"keep names the state {quoted(name)}, expected some of {allowed}")
-    return state

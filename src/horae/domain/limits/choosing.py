@@ -93,7 +93,11 @@ class Chooser:
     def __init__(self, lanes: Sequence[Lane], buckets: Mapping[int, Bucket], now: int) -> None:
         self._lanes = {lane.id: lane for lane in lanes}
         self._buckets, self._now = buckets, now
-        self.choice = Choice(turns=self._last_turns(lanes))
+        self.choice = Choice()
+        for lane in lanes:
+            if lane.owner is not None:
+                last = self.choice.turns.get(lane.owner, 0)
+                self.choice.turns[lane.owner] = max(lane.turn, last)
 
     def choose(
         self, room: int, plain: Sequence[Place] = (), *, most: int | None = None, once: bool = False
@@ -157,11 +161,3 @@ class Chooser:
             return -lane.priority, max(lane.place, self.choice.turns[lane.owner])
         taken = self.choice.taken.get(lane.id, 0)
         return -lane.priority, max(lane.place, lane.jobs[taken][1]) if taken else lane.place
-
-    @staticmethod
-    def _last_turns(lanes: Sequence[Lane]) -> dict[tuple[str, int, str], int]:
-        turns: dict[tuple[str, int, str], int] = {}
-        for lane in lanes:
-            if lane.owner is not None:
-                turns[lane.owner] = max(lane.turn, turns.get(lane.owner, 0))
-        return turns

@@ -50,7 +50,8 @@ class Limit:
             rate=rate, burst=burst, window=window, concurrency=concurrency
         )
         if callable(key):
-            _check_function(key)
+            if (problem := problem_of_result(key, "the parameters")) is not None:
+                raise InvalidRequest(f"key is {quoted(key)}: {problem}")
         elif key is not None:
             fields_of(key)
         self.key = key
@@ -118,12 +119,6 @@ def fields_of(key: object) -> list[str]:
     return names
 
 
-def _check_function(key: Callable[[Any], object]) -> None:
-    """Raise `InvalidRequest` for a function that cannot give keys."""
-    if (problem := problem_of_result(key, "the parameters")) is not None:
-        raise InvalidRequest(f"key is {quoted(key)}: {problem}")
-
-
 def check_key(key: Key | None, parameters: Collection[str]) -> None:
     """Raise `InvalidRequest` for a format with a name that is not a parameter."""
     if key is None or callable(key):
@@ -159,20 +154,15 @@ def key_of(key: Key | None, value: Any, values: Mapping[str, Any], owner: str | 
     if not callable(key):
         return _short(key.format_map(_Values({**values, OWNER: owner or ""})))
     found = key(value)
-    return None if found is None else _short(_text(found))
-
-
-def _text(found: object) -> str:
-    """Return a key as text.
-
-    Raises `InvalidRequest` for one that differs from job to job, which would limit nothing.
-    """
+    if found is None:
+        return None
     text = str(found)
+    # A text with an address differs from job to job, so it would limit nothing.
     if not isinstance(found, str) and f"{id(found):x}" in text:
         raise InvalidRequest(
             f"the function of a key returned {quoted(text)}, expected a text or a number"
         )
-    return text
+    return _short(text)
 
 
 def _short(text: str) -> str:

@@ -57,11 +57,15 @@ class LimitNumbers:
         """The numbers in words, as lists and reasons show them."""
         if self.concurrency is not None:
             return f"{self.concurrency} at a time"
-        period = timedelta(microseconds=self.period or 0)
-        rate = f"{self.amount} per {_shown(period)}"
-        return (
-            f"{rate}, burst {self.burst}" if self.window == "bucket" else f"{rate}, sliding window"
-        )
+        seconds = timedelta(microseconds=self.period or 0).total_seconds()
+        period = f"{seconds:g} seconds"
+        for unit, length in _UNITS:
+            if seconds >= length and seconds % length == 0:
+                number = int(seconds // length)
+                period = unit if number == 1 else f"{number} {unit}s"
+                break
+        shape = f"burst {self.burst}" if self.window == "bucket" else "sliding window"
+        return f"{self.amount} per {period}, {shape}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as they are stored."""
@@ -71,10 +75,17 @@ class LimitNumbers:
     def from_json(cls, stored: Mapping[str, Any]) -> "LimitNumbers":
         """Return stored numbers; raise TypeError or ValueError if they cannot be read."""
         given = {field.name: stored.get(field.name) for field in fields(cls)}
+        longest = LONGEST_PERIOD // _MICROSECOND
         wrong = [
             name
             for name, value in given.items()
-            if name != "window" and not _is_amount(name, value)
+            if name != "window"
+            and value is not None
+            and (
+                not isinstance(value, int)
+                or isinstance(value, bool)
+                or not 0 < value <= (longest if name == "period" else LARGEST_AMOUNT)
+            )
         ]
         if wrong or given["window"] not in (None, *get_args(Window)):
             raise ValueError("these are no numbers of a limit")
@@ -149,20 +160,4 @@ def _amount(name: str, given: object) -> int:
     return given
 
 
-def _is_amount(name: str, value: object) -> bool:
-    most = LONGEST_PERIOD // _MICROSECOND if name == "period" else LARGEST_AMOUNT
-    return value is None or (
-        isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
-    )
-
-
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
-
-
-def _shown(period: timedelta) -> str:
-    seconds = period.total_seconds()
-    for unit, length in _UNITS:
-        if seconds >= length and seconds % length == 0:
-            number = int(seconds // length)
-            return unit if number == 1 else f"{number} {unit}s"
-    return f"{seconds:g} seconds"

@@ -51,7 +51,7 @@ class ClockSurprise:
     @property
     def text(self) -> str:
         """What happens, in one sentence."""
-        listed = _listed(
+        listed = _join_shown(
             [f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall], self.times
         )
         if self.change is ClockChange.FORWARD:
@@ -62,7 +62,7 @@ class ClockSurprise:
     def _runs(self) -> str:
         if not self.fires:
             return "no run"
-        listed = _listed(
+        listed = _join_shown(
             [f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs],
             self.fires,
         )
@@ -114,7 +114,7 @@ def _surprise(
     if (
         forward
         and expression.next_after(_moment(begins)) == _moment(change.instant)
-        and _named(even, last)
+        and even.count(_moment(last - 1), _moment(last)) == 1
     ):
         fires = 0  # that run has its own time, the first after the gap
     zone = load_zone(expression.timezone)
@@ -134,16 +134,11 @@ def _surprise(
     )
 
 
-def _named(even: CronExpression, wall: int) -> bool:
-    """Return whether the expression names this wall time."""
-    return even.count(_moment(wall - 1), _moment(wall)) == 1
-
-
 def _moment(second: int) -> datetime:
     return EPOCH + second * _SECOND
 
 
-def _listed(texts: list[str], count: int) -> str:
+def _join_shown(texts: list[str], count: int) -> str:
     more = count - len(texts)
     return ", ".join(texts) + (f" and {more} more" if more > 0 else "")
 

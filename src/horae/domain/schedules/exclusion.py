@@ -10,7 +10,7 @@ An entry of a calendar is a text, and reads the wall clock of the schedule's zon
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
@@ -67,7 +67,13 @@ def excluded_spans(entries: tuple[str, ...], days: tuple[date, ...], zone: str) 
             f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}"
         )
     read = [_span(entry, zone) for entry in entries if not entry.startswith(CALENDAR)]
-    return tuple(_merged([*read, *(_days(day, day, zone) for day in days)]))
+    merged: list[Span] = []
+    for span in sorted([*read, *(_days(day, day, zone) for day in days)]):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
 
 
 def is_excluded(spans: Sequence[Span], moment: datetime) -> bool:
@@ -105,17 +111,3 @@ def _moment(text: str) -> datetime:
     if moment.utcoffset() is None:
         raise ValueError(text)
     return moment.astimezone(UTC)
-
-
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    current: Span | None = None
-    for span in sorted(spans):
-        if current is None:
-            current = span
-        elif span.start <= current.end:
-            current = Span(current.start, max(current.end, span.end))
-        else:
-            yield current
-            current = span
-    if current is not None:
-        yield current

@@ -68,7 +68,7 @@ from horae.domain.schedules.recovery import (
     longest_failure_delay,
     start_after_crash,
 )
-from horae.domain.schedules.run_times import Times, run_times
+from horae.domain.schedules.run_times import run_times
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.skipping import gaps_of, past_gaps, reason_to_skip, spans_of
 from horae.domain.schedules.start_changes import change_start
@@ -335,12 +335,12 @@ def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
         )
     if snapshot.started is None or not snapshot.executing:
         return _fire_nominal(snapshot, unchanged, now)
-    timeline, mark = Timeline.of(rules), snapshot.last_tick or now
-    runs = run_times(timeline, gaps_of(rules, snapshot.change))
+    timeline, mark, change = Timeline.of(rules), snapshot.last_tick or now, snapshot.change
+    runs = run_times(timeline, gaps_of(rules, change))
     due = (
         runs.due(mark, now)
         - backlog(rules, runs, mark, snapshot.started)
-        + _moved_start_is_due(snapshot, now)
+        + (change is not None and change.start is not None and change.start <= now)
     )
     stop = _STOPS.get(rules.overlap) if due > 0 else None
     return replace(unchanged, stop=stop, next_start=timeline.next_start_past(mark, now))
@@ -351,15 +351,24 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     rules, mark = snapshot.rules, snapshot.last_tick or now
     timeline = Timeline.of(rules)
     runs = run_times(timeline, gaps_of(rules, snapshot.change))
-    judgement, waited = _judge_due(snapshot, runs, mark, now)
+    # Times that came due before the last run ended were judged then, and left to be fired.
+    finish, waiting = snapshot.statistics.last_finish, 0
+    if finish is not None and rules.overlap is not Overlap.ALLOW_ALL:
+        waiting = runs.due(mark, min(finish, now))
+    waited = waiting > 0
+    judgement = Judgement((), waiting) if waited else judge_late(rules, runs, mark, now)
     mark = judgement.mark_after(mark)
     plan = replace(unchanged, ticks=judgement.dropped, last_tick=mark)
     if judgement.kept:
         mark = runs.nth(mark, 1, now)
-        late = now - timeline.start_of(mark) > ON_TIME_WITHIN
-        plan = _fired(
-            replace(plan, last_tick=mark), mark, _reason(rules, judgement, late=late, waited=waited)
-        )
+        late = waited or now - timeline.start_of(mark) > ON_TIME_WITHIN
+        if waited and rules.overlap is not Overlap.SKIP:
+            reason = Reason.BUFFERED
+        elif rules.catch_up is CatchUp.ALL and (late or judgement.kept > 1):
+            reason = Reason.CATCH_UP
+        else:
+            reason = Reason.LATE if late else Reason.ON_TIME
+        plan = _fire(replace(plan, last_tick=mark), mark, reason)
     else:
         plan = _fire_beside(snapshot, plan, mark, now)
     plan = past_gaps(snapshot, plan, now)
@@ -368,30 +377,14 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     return _with_next_start(plan, start, now, executing=executing)
 
 
-def _judge_due(
-    snapshot: ScheduleSnapshot, runs: Times, mark: datetime, now: datetime
-) -> tuple[Judgement, bool]:
-    """Judge the times that are due; also return whether they waited for the end of the last run."""
-    rules, finish = snapshot.rules, snapshot.statistics.last_finish
-    # These were judged when the last run ended, which left them to be fired.
-    waiting = (
-        0
-        if finish is None or rules.overlap is Overlap.ALLOW_ALL
-        else runs.due(mark, min(finish, now))
-    )
-    return (
-        (Judgement((), waiting), True) if waiting else (judge_late(rules, runs, mark, now), False)
-    )
-
-
 def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: datetime) -> Plan:
     """Fire at a time other than the next nominal one: a moved start, a past time, or a retry."""
     change, planned, timeline = snapshot.change, snapshot.next_start, Timeline.of(snapshot.rules)
     if change is not None and change.start is not None and change.start <= now:
         begun = replace(plan, change=replace(change, start=None))
-        return _fired(begun, timeline.beside(change.start), Reason.MOVED)
+        return _fire(begun, timeline.beside(change.start), Reason.MOVED)
     if snapshot.backfill:
-        return _fired(
+        return _fire(
             replace(plan, backfill=snapshot.backfill[1:]), snapshot.backfill[0], Reason.BACKFILL
         )
     if planned is None or not snapshot.statistics.streak() or planned <= timeline.start_of(mark):
@@ -400,12 +393,7 @@ def _fire_beside(snapshot: ScheduleSnapshot, plan: Plan, mark: datetime, now: da
         spans_of(snapshot.rules), planned
     ):
         return plan  # the time will be skipped, or a retry then is excluded
-    return _fired(plan, timeline.beside(planned), Reason.RETRY)
-
-
-def _moved_start_is_due(snapshot: ScheduleSnapshot, now: datetime) -> bool:
-    change = snapshot.change
-    return change is not None and change.start is not None and change.start <= now
+    return _fire(plan, timeline.beside(planned), Reason.RETRY)
 
 
 def _fire_after_finish(
@@ -413,23 +401,20 @@ def _fire_after_finish(
 ) -> Plan:
     """Fire at the planned start, however late: there is no other time to catch up."""
     if (skipped := reason_to_skip(snapshot.rules, snapshot.change, nominal)) is not None:
-        return _skip_after_finish(snapshot, unchanged, nominal, skipped, now)
+        # The next time is counted from the one that is skipped.
+        counted = replace(snapshot, statistics=replace(snapshot.statistics, last_finish=nominal))
+        return replace(
+            unchanged,
+            ticks=(Ticks(nominal, nominal, 1, Decision.SKIPPED, skipped),),
+            last_tick=nominal,
+            next_start=_by_trigger(counted, nominal, now, executing=False),
+            change=snapshot.change if skipped is Reason.EXCLUDED else None,
+        )
     reason = Reason.LATE if now - nominal > ON_TIME_WITHIN else Reason.ON_TIME
     if snapshot.statistics.streak():
         reason = Reason.RETRY
     start = _by_trigger(snapshot, nominal, now, executing=True)
-    return replace(_fired(unchanged, nominal, reason), last_tick=nominal, next_start=start)
-
-
-def _skip_after_finish(
-    snapshot: ScheduleSnapshot, unchanged: Plan, nominal: datetime, reason: Reason, now: datetime
-) -> Plan:
-    """Skip a time of an interval counted from the finish; the next one is counted from it."""
-    counted = replace(snapshot, statistics=replace(snapshot.statistics, last_finish=nominal))
-    start = _by_trigger(counted, nominal, now, executing=False)
-    tick = Ticks(nominal, nominal, 1, Decision.SKIPPED, reason)
-    change = snapshot.change if reason is Reason.EXCLUDED else None
-    return replace(unchanged, ticks=(tick,), last_tick=nominal, next_start=start, change=change)
+    return replace(_fire(unchanged, nominal, reason), last_tick=nominal, next_start=start)
 
 
 def _start_by_hand(
@@ -452,20 +437,12 @@ def _start_by_hand(
     else:
         while nominal in {snapshot.last_tick, snapshot.next_start}:
             nominal += MICROSECOND
-    return _fired(unchanged, nominal, Reason.MANUAL)
+    return _fire(unchanged, nominal, Reason.MANUAL)
 
 
-def _fired(plan: Plan, nominal: datetime, reason: Reason) -> Plan:
+def _fire(plan: Plan, nominal: datetime, reason: Reason) -> Plan:
     ticks = (*plan.ticks, Ticks.fired(nominal, reason))
     return replace(plan, ticks=ticks, fire=nominal, statistics=plan.statistics.started())
-
-
-def _reason(rules: Rules, judgement: Judgement, *, late: bool, waited: bool) -> Reason:
-    if waited and rules.overlap is not Overlap.SKIP:
-        return Reason.BUFFERED
-    if rules.catch_up is CatchUp.ALL and (late or waited or judgement.kept > 1):
-        return Reason.CATCH_UP
-    return Reason.LATE if late or waited else Reason.ON_TIME
 
 
 # The end of a run

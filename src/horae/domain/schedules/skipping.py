@@ -5,7 +5,7 @@ together, so that each nominal time up to the watermark has one decision, and no
 stands for times of both kinds.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -64,42 +64,23 @@ def skipped_between(
             yield Ticks(first, last, count, Decision.SKIPPED, Reason(gap.reason))
 
 
-def _with_skipped(
-    timeline: Timeline, gaps: Sequence[Gap], mark: datetime, ticks: Iterable[Ticks], until: datetime
-) -> tuple[Ticks, ...]:
-    """Add the decisions about times in gaps after the mark, up to `until`, to those about times
-    that are run.
-    """
-    split = [part for entry in ticks for part in _split(timeline, gaps, entry)]
-    return tuple(
-        sorted(
-            [*split, *skipped_between(timeline, gaps, mark, until)], key=lambda entry: entry.first
-        )
-    )
-
-
-def _mark_past_gaps(
-    timeline: Timeline, gaps: Sequence[Gap], mark: datetime, now: datetime
-) -> datetime:
-    """Return the latest nominal time that needs no run: all between it and the mark are in gaps,
-    and have come.
-    """
-    following = RunTimes(timeline, gaps).after(mark)
-    until = now if following is None or following > now else following - MICROSECOND
-    count = timeline.count(mark, until)
-    return timeline.nth(mark, count, until) if count else mark
-
-
 def past_gaps(snapshot: ScheduleSnapshot, plan: Plan, now: datetime) -> Plan:
     """Decide the times in gaps up to the watermark of a plan, and those after it that have come."""
     gaps, change = gaps_of(snapshot.rules, snapshot.change), plan.change
     if not gaps or plan.last_tick is None:
         return plan
     timeline, mark = Timeline.of(snapshot.rules), snapshot.last_tick or now
-    until = _mark_past_gaps(timeline, gaps, plan.last_tick, now)
-    over = change is not None and change.start is None and change.skip_until <= until
-    ticks = _with_skipped(timeline, gaps, mark, plan.ticks, until)
-    return replace(plan, ticks=ticks, last_tick=until, change=None if over else change)
+    # The latest nominal time that needs no run: all from the watermark to it are in gaps and over.
+    following, until = RunTimes(timeline, gaps).after(plan.last_tick), plan.last_tick
+    over = now if following is None or following > now else following - MICROSECOND
+    if count := timeline.count(plan.last_tick, over):
+        until = timeline.nth(plan.last_tick, count, over)
+    ticks = [part for entry in plan.ticks for part in _split(timeline, gaps, entry)]
+    ticks += skipped_between(timeline, gaps, mark, until)
+    if change is not None and change.start is None and change.skip_until <= until:
+        change = None
+    in_order = tuple(sorted(ticks, key=lambda entry: entry.first))
+    return replace(plan, ticks=in_order, last_tick=until, change=change)
 
 
 def _split(timeline: Timeline, gaps: Sequence[Gap], entry: Ticks) -> Iterator[Ticks]:

@@ -73,7 +73,14 @@ def _request_skip(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     """
     _refuse_if_disabled(snapshot, "skip_next")
     if snapshot.rules.finish_trigger is not None:
-        return _skip_after_finish(snapshot, unchanged, now)
+        if snapshot.executing or snapshot.next_start is None:
+            raise InvalidRequest(
+                "skip_next cannot be set while a run executes: the next time is counted from its"
+                " end"
+            )
+        nominal = max(snapshot.next_start, now)
+        requested = OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED)
+        return replace(unchanged, change=requested, next_start=nominal)
     mark, change = snapshot.last_tick or now, snapshot.change
     if change is not None and change.reason is Reason.REQUESTED and change.skip_until > mark:
         return unchanged
@@ -97,16 +104,6 @@ def _change_backfill(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime)
     moved = None if snapshot.change is None else snapshot.change.start
     by_rules = min(filter(None, (_by_timeline(snapshot, now), moved)), default=None)
     return replace(unchanged, next_start=now if snapshot.backfill else by_rules)
-
-
-def _skip_after_finish(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:
-    if snapshot.executing or snapshot.next_start is None:
-        raise InvalidRequest(
-            "skip_next cannot be set while a run executes: the next time is counted from its end"
-        )
-    nominal = max(snapshot.next_start, now)
-    change = OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED)
-    return replace(unchanged, change=change, next_start=nominal)
 
 
 def _without_moved_start(snapshot: ScheduleSnapshot, plan: Plan, now: datetime) -> Plan:

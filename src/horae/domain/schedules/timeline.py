@@ -86,14 +86,18 @@ class Timeline:
             return self.source.count(after, until)
         if isinstance(self.source, Grid) and self.source.interval.microseconds:
             return _points_by(self.source, until) - _points_by(self.source, after)
-        return self._count_one_by_one(moment, until)
+        # Count on from the first few: a grid of days has at most 36,500 points in a century.
+        count = _FEW
+        while moment is not None and moment <= until:
+            count, moment = count + 1, self.after(moment)
+        return count
 
     def nth(self, after: datetime, index: int, until: datetime) -> datetime:
         """Find nominal time number `index` (from 1) after a moment, which must lie by `until`."""
         if isinstance(self.source, Grid) and self.source.interval.microseconds:
             return self.source.point(_points_by(self.source, after) + index - 1)
         if isinstance(self.source, CronExpression) and index > _FEW:
-            return _bisected(self.source, after, index, until)
+            return _bisect(self.source, after, index, until)
         moment = after
         for _ in range(index):
             moment = self.after(moment) or moment
@@ -102,13 +106,6 @@ class Timeline:
     def beside(self, moment: datetime) -> datetime:
         """Return a moment that is no nominal time, so that a run at it is not mistaken for one."""
         return moment + MICROSECOND if self.after(moment - MICROSECOND) == moment else moment
-
-    def _count_one_by_one(self, moment: datetime | None, until: datetime) -> int:
-        """Count on from the first few: a grid of days has at most 36,500 points in a century."""
-        count = _FEW
-        while moment is not None and moment <= until:
-            count, moment = count + 1, self.after(moment)
-        return count
 
 
 @lru_cache(maxsize=4096)
@@ -131,7 +128,7 @@ def _points_by(grid: Grid, moment: datetime) -> int:
     return max(since // timedelta(microseconds=grid.interval.microseconds) + 1, 0)
 
 
-def _bisected(expression: CronExpression, after: datetime, index: int, until: datetime) -> datetime:
+def _bisect(expression: CronExpression, after: datetime, index: int, until: datetime) -> datetime:
     """Find the second by which an expression has fired `index` times; each half is counted once."""
     low, high = (after - EPOCH) // _SECOND, (until - EPOCH) // _SECOND
     while high - low > 1:

@@ -42,7 +42,7 @@ class CronTrigger:
             "dst_gap": None if expression.dst_gap == "shift" else expression.dst_gap,
             "dst_fold": None if expression.dst_fold == "first" else expression.dst_fold,
         }
-        return _joined(expression.text, options)
+        return _join(expression.text, options)
 
     @property
     def timezone(self) -> str:
@@ -82,7 +82,7 @@ class IntervalTrigger:
             "fixed": "" if self.fixed else None,
             "initial_start": None if start is None else start.astimezone(UTC).isoformat(),
         }
-        return _joined(str(self.interval), options)
+        return _join(str(self.interval), options)
 
     @property
     def grid(self) -> Grid:
@@ -99,32 +99,36 @@ Trigger: TypeAlias = CronTrigger | IntervalTrigger
 def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
     """Parse a stored trigger. Raises `InvalidRequest` or a subclass."""
     body, *parts = (part.strip() for part in text.split(_SEPARATOR))
-    options = dict(_option(text, part) for part in parts)
+    options = dict[str, Any]()
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if (name == "fixed") == bool(equals):  # the only one that has no value
+            raise InvalidRequest(f"trigger {quoted(text)}: cannot read {quoted(part)}")
+        options[name] = value
     match kind:
         case "cron":
             _refuse_others(text, options, ("dst_gap", "dst_fold"))
             return CronTrigger(CronExpression.parse(body, timezone=timezone, **options))
         case "interval":
             _refuse_others(text, options, ("fixed", "initial_start"))
-            start = _moment(text, options["initial_start"]) if "initial_start" in options else None
+            start, given = None, options.get("initial_start")
+            try:
+                start = None if given is None else datetime.fromisoformat(given)
+            except ValueError as error:
+                raise InvalidRequest(
+                    f"trigger {quoted(text)}: {quoted(given)} is no moment, expected ISO 8601"
+                ) from error
             return IntervalTrigger(Interval.parse(body), "fixed" in options, start, timezone)
         case _:
             raise InvalidRequest(f"trigger kind {quoted(kind)}: expected cron or interval")
 
 
-def _joined(body: str, options: Mapping[str, str | None]) -> str:
+def _join(body: str, options: Mapping[str, str | None]) -> str:
     """Append the options that are set; one without a value is its name alone."""
     written = [
         f"{name}={value}" if value else name for name, value in options.items() if value is not None
     ]
     return f"{_SEPARATOR} ".join([body, *written])
-
-
-def _option(text: str, part: str) -> tuple[str, Any]:
-    name, equals, value = part.partition("=")
-    if (name == "fixed") == bool(equals):  # the only one that has no value
-        raise InvalidRequest(f"trigger {quoted(text)}: cannot read {quoted(part)}")
-    return name, value
 
 
 def _refuse_others(text: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
@@ -133,12 +137,3 @@ def _refuse_others(text: str, options: Mapping[str, str], known: tuple[str, ...]
         raise InvalidRequest(
             f"trigger {quoted(text)}: {names} is unknown, expected {' or '.join(known)}"
         )
-
-
-def _moment(text: str, value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError as error:
-        raise InvalidRequest(
-            f"trigger {quoted(text)}: {quoted(value)} is no moment, expected ISO 8601"
-        ) from error

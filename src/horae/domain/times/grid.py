@@ -35,7 +35,18 @@ class Grid:
         if moment.utcoffset() is None:
             raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone")
         instant = moment.astimezone(UTC)
-        index = max(self._whole_intervals_until(instant), 0)
+        # Days and months are counted by the date alone. The point before this one is never after
+        # the moment: a gap moves it to the start of the moment's own day at the latest.
+        if self.interval.microseconds:
+            index = (instant - self.anchor) // timedelta(microseconds=self.interval.microseconds)
+        else:
+            zone = load_zone(self.timezone)
+            start, end = self.anchor.astimezone(zone), instant.astimezone(zone)
+            if self.interval.months:
+                index = (_months(end) - _months(start)) // self.interval.months
+            else:
+                index = (end.toordinal() - start.toordinal()) // self.interval.days
+        index = max(index, 0)
         while (point := self.point(index)) <= instant:
             index += 1
         return point
@@ -45,21 +56,6 @@ class Grid:
         if index == 0:
             return self.anchor.astimezone(UTC)  # not by its wall time: that may come twice
         return self.interval.after(self.anchor, self.timezone, times=index)
-
-    def _whole_intervals_until(self, moment: datetime) -> int:
-        """Count intervals from the anchor, for days and months by the date alone.
-
-        The point before this one is never after the moment: a gap moves it to the start of the
-        moment's own day at the latest.
-        """
-        if self.interval.microseconds:
-            elapsed = moment - self.anchor
-            return elapsed // timedelta(microseconds=self.interval.microseconds)
-        zone = load_zone(self.timezone)
-        start, end = self.anchor.astimezone(zone), moment.astimezone(zone)
-        if self.interval.months:
-            return (_months(end) - _months(start)) // self.interval.months
-        return (end.toordinal() - start.toordinal()) // self.interval.days
 
 
 def _months(day: date) -> int:

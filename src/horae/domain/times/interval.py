@@ -40,7 +40,9 @@ class Interval:
         """Refuse an interval that is zero, negative, mixed or longer than 100 years."""
         parts = Amounts(self.months, self.days, self.microseconds)
         if problem := _problem_with(parts):
-            raise InvalidInterval(f"interval of {_described(parts)}: {problem}")
+            names = ("months", "days", "microseconds")
+            named = [f"{part} {name}" for part, name in zip(parts, names, strict=True) if part]
+            raise InvalidInterval(f"interval of {' and '.join(named) or 'nothing'}: {problem}")
 
     @classmethod
     def parse(cls, value: "str | timedelta | Interval") -> Self:
@@ -82,7 +84,11 @@ class Interval:
         if self.microseconds:
             return moment.astimezone(UTC) + times * self.microseconds * _MICROSECOND
         local = moment.astimezone(load_zone(timezone))
-        day = _months_later(local, self.months * times).toordinal() + self.days * times
+        years, month = divmod(local.month - 1 + self.months * times, _MONTHS_OF_YEAR)
+        year, month = local.year + years, month + 1
+        # The last day of a month that is too short.
+        later = date(year, month, min(local.day, monthrange(year, month)[1]))
+        day = later.toordinal() + self.days * times
         second = local.hour * 3600 + local.minute * 60 + local.second
         instant = to_instant(timezone, (day - _EPOCH_ORDINAL) * DAY + second)
         return EPOCH + timedelta(seconds=instant, microseconds=local.microsecond)
@@ -92,13 +98,6 @@ class Interval:
         return write_interval(Amounts(self.months, self.days, self.microseconds))
 
 
-def _months_later(day: date, months: int) -> date:
-    """Go on by calendar months, to the last day of a month that is too short."""
-    years, month = divmod(day.month - 1 + months, _MONTHS_OF_YEAR)
-    year, month = day.year + years, month + 1
-    return date(year, month, min(day.day, monthrange(year, month)[1]))
-
-
 def _problem_with(parts: Amounts) -> str | None:
     if min(parts) < 0:
         return "it must be positive"
@@ -106,20 +105,10 @@ def _problem_with(parts: Amounts) -> str | None:
         return "it must be longer than zero"
     if any(part > limit for part, limit in zip(parts, _LONGEST, strict=True)):
         return "it must not be longer than 100 years"
-    if sum(map(bool, parts)) > 1:
-        return f"months, days and time cannot be mixed; {_instead_of(parts)}"
-    return None
-
-
-def _instead_of(mixture: Amounts) -> str:
-    if mixture.months:
-        return "use one of them"
-    elapsed = mixture.microseconds + timedelta(days=mixture.days) // _MICROSECOND
-    return f"as elapsed time write {write_interval(Amounts(0, 0, elapsed))}"
-
-
-def _described(parts: Amounts) -> str:
-    """Describe the given amounts, even if they make no valid interval."""
-    names = ("months", "days", "microseconds")
-    named = [f"{part} {name}" for part, name in zip(parts, names, strict=True) if part]
-    return " and ".join(named) or "nothing"
+    if sum(map(bool, parts)) == 1:
+        return None
+    mixed = "months, days and time cannot be mixed"
+    if parts.months:
+        return f"{mixed}; use one of them"
+    elapsed = parts.microseconds + timedelta(days=parts.days) // _MICROSECOND
+    return f"{mixed}; as elapsed time write {write_interval(Amounts(0, 0, elapsed))}"

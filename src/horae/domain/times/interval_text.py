@@ -65,13 +65,33 @@ def read_interval(text: str) -> Amounts:
             (number, unit) for number, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if number
         ]
     elif _PARTS.fullmatch(stripped):
-        parts = [(number, _unit(text, word)) for number, word in _PART.findall(stripped)]
+        parts = []
+        for number, word in _PART.findall(stripped):
+            unit = word if len(word) == 1 else word.lower()
+            if unit not in _UNITS:
+                hint = ": m is minutes, mo is months" if word == "M" else ""
+                raise _refusal(text, f"{word!r} is not a unit{hint}")
+            parts.append((number, unit))
     else:
-        raise _refusal(text, _problem_of(stripped))
+        problem = "it cannot be read"
+        if "-" in stripped:
+            problem = "it must be positive"
+        elif len(stripped.splitlines()) > 1:
+            problem = "it has more than one line"
+        elif re.fullmatch(_NUMBER, stripped):
+            problem = f"it has no unit: for seconds write {stripped}s"
+        raise _refusal(text, problem)
     units = [unit for _, unit in parts]
     if len({_UNITS[unit] for unit in units}) < len(units):
         raise _refusal(text, "a unit comes twice")
-    return _total(text, parts)
+    sums = [Fraction(0)] * 3
+    for number, unit in parts:
+        factor = Fraction(number.replace(",", "."))
+        sums = [total + factor * size for total, size in zip(sums, _UNITS[unit], strict=True)]
+    if any(total.denominator != 1 for total in sums):
+        problem = "months and days are whole, and nothing is finer than a microsecond"
+        raise _refusal(text, problem)
+    return Amounts(*map(int, sums))
 
 
 def write_interval(amounts: Amounts) -> str:
@@ -85,38 +105,6 @@ def write_interval(amounts: Amounts) -> str:
         number, rest = divmod(rest, size)
         written += f"{number}{unit}" if number else ""
     return written
-
-
-def _total(text: str, parts: list[tuple[str, str]]) -> Amounts:
-    """Sum up number times unit, exactly."""
-    sums = [Fraction(0)] * 3
-    for number, unit in parts:
-        factor = Fraction(number.replace(",", "."))
-        sums = [total + factor * size for total, size in zip(sums, _UNITS[unit], strict=True)]
-    if any(total.denominator != 1 for total in sums):
-        problem = "months and days are whole, and nothing is finer than a microsecond"
-        raise _refusal(text, problem)
-    return Amounts(*map(int, sums))
-
-
-def _unit(text: str, word: str) -> str:
-    unit = word if len(word) == 1 else word.lower()
-    if unit not in _UNITS:
-        problem = f"{word!r} is not a unit"
-        if word == "M":
-            problem += ": m is minutes, mo is months"
-        raise _refusal(text, problem)
-    return unit
-
-
-def _problem_of(text: str) -> str:
-    if "-" in text:
-        return "it must be positive"
-    if len(text.splitlines()) > 1:
-        return "it has more than one line"
-    if re.fullmatch(_NUMBER, text):
-        return f"it has no unit: for seconds write {text}s"
-    return "it cannot be read"
 
 
 def _refusal(text: str, problem: str) -> InvalidInterval:

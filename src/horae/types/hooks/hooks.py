@@ -82,7 +82,7 @@ class Hooks:
             may_go = not self.wanted(job.type, BEFORE_DELETE) or self._may_go(job)
             if may_go and self._remove([job.id]) == 1:
                 return
-        loaded = self._loaded(job) if self.wanted(job.type, hook) else None
+        loaded = self._load(job) if self.wanted(job.type, hook) else None
         error = self._errors.pop(job.id, None)
         if loaded is not None:
             kind = self._registry.get(job.type)
@@ -176,7 +176,7 @@ class Hooks:
     def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
         """Delete jobs of one type after `before_delete`, called by one process for each job."""
         removed = 0
-        for batch in self._taken(kept, oldest):
+        for batch in self._take_batches(kept, oldest):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
             rest: list[JobId] = []
@@ -244,7 +244,7 @@ class Hooks:
             params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id),
         )
 
-    def _taken(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
+    def _take_batches(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
         after = JobId(0)
         while True:
             batch = self._database.transact(
@@ -263,7 +263,7 @@ class Hooks:
             if oldest == EVER:
                 after = batch[-1].id
 
-    def _loaded(self, job: Job) -> Job | None:
+    def _load(self, job: Job) -> Job | None:
         """Return the job, without unreadable parameters; raise if the database is unavailable."""
         try:
             return self.with_parameters(job)
@@ -277,7 +277,7 @@ class Hooks:
 
     def _may_go(self, job: Job) -> bool:
         """Call `before_delete`, and return whether it allows the deletion."""
-        loaded = self._loaded(job)
+        loaded = self._load(job)
         if loaded is None:
             return False
         problem = "before_delete of job %d (%s) failed; its row stays"

@@ -36,18 +36,12 @@ def shown_error(technical: str, stored: str, error: BaseException | None) -> Att
     kind: type[AttemptFailed] = type(
         name if name.isidentifier() else AttemptFailed.__name__, (AttemptFailed,), known
     )
-    return kind(text).with_traceback(
-        None if error is None else _without_variables(error.__traceback__)
-    )
-
-
-def _without_variables(given: TracebackType | None) -> TracebackType | None:
-    made = None
-    for frame, line in reversed(list(traceback.walk_tb(given))[-MOST_FRAMES:]):
-        made = TracebackType(
-            made, _bare_frame(frame.f_code, frame.f_globals.get("__name__")), -1, line
-        )
-    return made
+    made = None  # the same traceback, without variables
+    frames = [] if error is None else list(traceback.walk_tb(error.__traceback__))
+    for frame, line in reversed(frames[-MOST_FRAMES:]):
+        module = frame.f_globals.get("__name__")
+        made = TracebackType(made, _bare_frame(frame.f_code, module), -1, line)
+    return kind(text).with_traceback(made)
 
 
 def _bare_frame(code: CodeType, module: str | None) -> FrameType:

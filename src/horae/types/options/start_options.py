@@ -67,10 +67,6 @@ def _moment(name: str, given: Any) -> datetime:
     return moment
 
 
-def _expires(given: Any) -> datetime | timedelta:
-    return _moment("expires", given) if isinstance(given, datetime) else expiry_of(given)
-
-
 def expiry_of(given: Any) -> timedelta:
     """Parse how long a job may wait to begin. Raises `InvalidRequest`."""
     duration = parse_duration("expires", given)
@@ -191,7 +187,9 @@ class StartOptions:
     expires: Annotated[
         Duration | datetime | None,
         StartOption(
-            _expires,
+            lambda given: (
+                _moment("expires", given) if isinstance(given, datetime) else expiry_of(given)
+            ),
             "Fail the job if it has not begun so long after it was due.",
             "duration",
             metavar="TIME",

@@ -17,13 +17,22 @@ MOST_COMPARED: Final = 1_000
 
 def uniqueness_of(job_type: Any) -> Unique | Debounce | None:
     """Return the rule that a job type declares. Raises `InvalidJobType`."""
-    unique, debounce = job_type.unique, job_type.debounce
+    rule: Unique | Debounce | None = job_type.unique
+    debounce = job_type.debounce
+    name = f"job type {job_type.type!r}"
+    if rule is not None and debounce is not None:
+        raise InvalidJobType(
+            f"{name}: unique and debounce exclude each other; debounce has its own `by`"
+        )
+    if rule is not None and not isinstance(rule, Unique):
+        raise InvalidJobType(f"{name}: unique is {quoted(rule)}, expected a Unique")
     try:
-        rule = _declared(unique, debounce)
+        if debounce is not None:
+            rule = debounce_of(debounce)
         if rule is not None:
             _check(job_type, rule)
     except InvalidRequest as error:
-        raise InvalidJobType(f"job type {job_type.type!r}: {error}") from None
+        raise InvalidJobType(f"{name}: {error}") from None
     return rule
 
 
@@ -92,7 +101,7 @@ def unique_key_in(
         chosen = options.on_duplicate or "refuse"
         return None if given is None else UniqueKey(given, _same(given), on_duplicate=chosen)
     text = key_of(options.owner, value, rule.by) if given is None else given
-    same = _same(given) if given is not None else _named(rule.by)
+    same = _same(given) if given is not None else _compared(rule.by)
     if isinstance(rule, Debounce):
         return UniqueKey(text, same, frozenset({JobState.PENDING}))
     within = None if rule.within is None else parse_duration("within", rule.within).total_seconds()
@@ -115,17 +124,7 @@ def key_of_retry(job_type: Any, unique_key: str | None) -> UniqueKey | None:
         if isinstance(rule, Debounce)
         else rule.blocking_states & ACTIVE
     )
-    return UniqueKey(unique_key, _named(rule.by), states)
-
-
-def _declared(unique: Any, debounce: Any) -> Unique | Debounce | None:
-    if unique is not None and debounce is not None:
-        raise InvalidRequest("unique and debounce exclude each other; debounce has its own `by`")
-    if debounce is not None:
-        return debounce_of(debounce)
-    if unique is not None and not isinstance(unique, Unique):
-        raise InvalidRequest(f"unique is {quoted(unique)}, expected a Unique")
-    return unique
+    return UniqueKey(unique_key, _compared(rule.by), states)
 
 
 def _check(job_type: Any, rule: Unique | Debounce) -> None:
@@ -141,5 +140,5 @@ def _same(unique_key: str) -> str:
     return f"unique key {unique_key!r}"
 
 
-def _named(by: tuple[str, ...] | None) -> str:
+def _compared(by: tuple[str, ...] | None) -> str:
     return "parameters" if by is None else ", ".join(by) or "owner"

@@ -50,7 +50,7 @@ class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(what)
-        self.problem = ValueProblem(_shown(path), what)
+        self.problem = ValueProblem(_show(path), what)
 
 
 def problem_of(value: Any) -> ValueProblem | None:
@@ -144,7 +144,9 @@ def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
         found = _of_mapping(cast("dict[Any, Any]", value))
     elif type(value) in _VIEWS or any(_iterates_like(value, kind) for kind in _SEQUENCES):
         found = enumerate(cast("Iterable[Any]", value))
-    elif _is_iterable(value):
+    elif not isinstance(value, _NEVER_CONTAINERS) and any(
+        hasattr(type(value), name) for name in ("__iter__", "__next__", "__getitem__")
+    ):
         raise _NotPlain(path, f"a {_kind(value)} is no plain data; pass a list or a dictionary")
     return found
 
@@ -195,17 +197,11 @@ def _iterates_like(value: Any, kind: type) -> bool:
 _ITERATION: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items")
 
 
-def _is_iterable(value: Any) -> bool:
-    if isinstance(value, _NEVER_CONTAINERS):
-        return False
-    return any(hasattr(type(value), name) for name in ("__iter__", "__next__", "__getitem__"))
-
-
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__qualname__
 
 
-def _shown(path: Path) -> str:
+def _show(path: Path) -> str:
     keys: list[str] = []
     while path is not None and len(keys) < DEEPEST:
         path, key = path

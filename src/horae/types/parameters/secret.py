@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Final, TypeGuard, cast
 
 from pydantic import (
@@ -47,7 +48,7 @@ class Secret:
         """Mark the schema, and store the values of a `SecretStr`, which Pydantic would replace by
         stars.
         """
-        schema = _revealing(handler(source))
+        schema = _reveal(handler(source))
         marked: Any = {**schema, "metadata": {**schema.get("metadata", {}), MARK: True}}
         return cast("CoreSchema", marked)
 
@@ -60,7 +61,7 @@ class Secret:
 
 def masked(model: type[BaseModel], params: Any) -> Any:
     """Return stored parameters with a mask in place of each secret."""
-    return _masked(places_of(model).root, params)
+    return _mask(places_of(model).root, params)
 
 
 def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
@@ -164,7 +165,7 @@ def _is_marked(parts: Iterable[Any]) -> bool:
     return any(isinstance(part, Secret) for part in parts)
 
 
-def _masked(place: Place | None, value: Any) -> Any:
+def _mask(place: Place | None, value: Any) -> Any:
     """Mask in a value; `place`: None where the schema has none, as for a parameter that was renamed
     since.
     """
@@ -173,9 +174,9 @@ def _masked(place: Place | None, value: Any) -> Any:
     if place is None or place.is_secret:
         return MASK
     if _is_list(value):
-        return [_masked(place.item(index), item) for index, item in enumerate(value)]
+        return [_mask(place.item(index), item) for index, item in enumerate(value)]
     if _is_mapping(value):
-        return {key: _masked(place.at(key), item) for key, item in value.items()}
+        return {key: _mask(place.at(key), item) for key, item in value.items()}
     return value
 
 
@@ -202,10 +203,10 @@ def _leaves(value: Any, *, with_keys: bool) -> Iterator[str]:
         yield value.decode(errors="replace")
     elif value is not None and not isinstance(value, bool):
         yield str(value)
-        yield from _decoded(str(value))
+        yield from _decode(str(value))
 
 
-def _decoded(text: str) -> Iterator[str]:
+def _decode(text: str) -> Iterator[str]:
     """Yield what a text stands for: bytes are stored as base64, and a parameter of the type `Json`
     as its text.
     """
@@ -255,20 +256,18 @@ def _text_of(key: Any) -> str:
     return next(iter(found))
 
 
-def _revealing(schema: Any) -> Any:
+def _reveal(schema: Any) -> Any:
     """Return a schema in which values that Pydantic hides are written as they are."""
     if isinstance(schema, list | tuple):
-        return type(schema)(_revealing(item) for item in schema)
+        return type(schema)(_reveal(item) for item in schema)
     if not isinstance(schema, dict):
         return schema
-    changed = {
-        key: item if key in WITHOUT_NODES else _revealing(item) for key, item in schema.items()
-    }
+    changed = {key: item if key in WITHOUT_NODES else _reveal(item) for key, item in schema.items()}
     if is_hidden(schema):
         # Bytes are named, so that they are encoded as the model says.
         is_bytes = any(node["type"] == "bytes" for node in all_nodes(schema))
         changed["serialization"] = core_schema.plain_serializer_function_ser_schema(
-            _reveal,
+            methodcaller("get_secret_value"),
             return_schema=core_schema.bytes_schema() if is_bytes else None,
             when_used="json",
         )
@@ -281,7 +280,3 @@ def _is_list(value: Any) -> TypeGuard[list[Any]]:
 
 def _is_mapping(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
-
-
-def _reveal(value: Any) -> Any:
-    return value.get_secret_value()

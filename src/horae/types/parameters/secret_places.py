@@ -102,7 +102,7 @@ class Places:
 
     def of(self, nodes: Iterable[Node]) -> Place:
         """Return the place that these nodes describe."""
-        found = self._described(nodes)
+        found = self._find_same(nodes)
         return self._known.setdefault(frozenset(found), Place(self, tuple(found.values())))
 
     def has_mark(self, nodes: Iterable[Node]) -> bool:
@@ -133,22 +133,22 @@ class Places:
             seen.add(id(node))
             yield path, node
             names = {id(field): name for name, field in fields_of(node)}
-            for inner in (*_inner(node), *self._referred(node)):
+            for inner in (*_inner(node), *self._follow(node)):
                 waiting.append(((*path, names[id(inner)]) if id(inner) in names else path, inner))
 
-    def _described(self, nodes: Iterable[Node]) -> dict[int, Node]:
+    def _find_same(self, nodes: Iterable[Node]) -> dict[int, Node]:
         """Return all nodes that describe the same value as these, by their identity."""
         waiting, found = list(nodes), dict[int, Node]()
         while waiting:
             node = waiting.pop()
             if id(node) not in found:
                 found[id(node)] = node
-                waiting += self._referred(node)
+                waiting += self._follow(node)
                 for key in _SAME_VALUE.get(node["type"], ()):
                     waiting += _nodes_in(node.get(key))
         return found
 
-    def _referred(self, node: Node) -> Iterator[Node]:
+    def _follow(self, node: Node) -> Iterator[Node]:
         if node["type"] == "definition-ref":
             yield self._defined[node["schema_ref"]]
 

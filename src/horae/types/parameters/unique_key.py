@@ -88,16 +88,16 @@ def _canonical(value: Any) -> Any:
         }
     if isinstance(value, Mapping):
         return {
-            "mapping": _sorted([_canonical(key), _canonical(each)] for key, each in value.items())
+            "mapping": _sort([_canonical(key), _canonical(each)] for key, each in value.items())
         }
     if isinstance(value, AbstractSet):
-        return {"set": _sorted(_canonical(each) for each in value)}
+        return {"set": _sort(_canonical(each) for each in value)}
     if isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray):
         return [_canonical(each) for each in value]
     return _scalar(value)
 
 
-def _sorted(items: Any) -> list[Any]:
+def _sort(items: Any) -> list[Any]:
     return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
 
 

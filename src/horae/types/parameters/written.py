@@ -113,7 +113,7 @@ class ParameterWriter:
         verified = (added - plain.keys()) & self._independent
         self._verified |= verified
         self._plain_defaults |= {n: filled[n] for n in verified if type(filled[n]) in _SCALARS}
-        return _dumped(filled)
+        return _dump(filled)
 
     def _lost(
         self, filled: Mapping[str, Any], value: BaseModel, suspects: Collection[str]
@@ -125,7 +125,7 @@ class ParameterWriter:
         if unwritable:
             return unwritable
         try:
-            back = validated_again(self._model, _dumped(filled))
+            back = validated_again(self._model, _dump(filled))
         except ValidationError as error:
             refused = {str(item["loc"][0]) if item["loc"] else "" for item in error.errors()}
             return refused if refused <= filled.keys() else {*filled}
@@ -203,13 +203,13 @@ def _with_defaults(given: Any, found: Any) -> Any:
 
 def _has_json(item: Any) -> bool:
     try:
-        _dumped(item)
+        _dump(item)
     except (ValueError, PydanticSerializationError, PydanticSchemaGenerationError):
         return False
     return True
 
 
-def _dumped(item: Any) -> str:
+def _dump(item: Any) -> str:
     return _ENCODER.encode(item)
 
 
@@ -217,7 +217,7 @@ def _written_at_once(scalars: Mapping[str, Any]) -> str:
     try:
         return to_json(scalars).decode()
     except PydanticSerializationError:  # half of a surrogate pair, which Pydantic cannot write
-        return _dumped(scalars)
+        return _dump(scalars)
 
 
 def _as_json(value: Any) -> Any:
