@@ -245,7 +245,7 @@ class Heartbeat:
                     self._lose(str(error), refused=True)
             if self._is_needed():
                 with suppress(Exception):  # there is no new connection, but perhaps an open one
-                    self._beat_with(partial(self._database.autocommit, nodes.heartbeat, node))
+                    self._beat_with(lambda: self._database.autocommit(nodes.heartbeat, node))
                 self._stopped.wait(self._limits.beat / 2)
 
     def _is_needed(self) -> bool:
