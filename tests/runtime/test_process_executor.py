@@ -668,7 +668,7 @@ class TestBodyInterrupt:
     ) -> None:
         attempt = attempt_of_a_body()
         interrupt.send()
-        with interrupt.armed(attempt):
+        with interrupt.arm(attempt):
             interrupt.send()  # no order was given
             attempt.take_order(SoftTimeLimitExceeded())
             with pytest.raises(SoftTimeLimitExceeded):
@@ -681,5 +681,5 @@ class TestBodyInterrupt:
     ) -> None:
         attempt = attempt_of_a_body()
         attempt.take_order(SoftTimeLimitExceeded())
-        with pytest.raises(SoftTimeLimitExceeded), interrupt.armed(attempt):
+        with pytest.raises(SoftTimeLimitExceeded), interrupt.arm(attempt):
             pytest.fail("the body began")

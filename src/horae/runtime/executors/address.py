@@ -26,6 +26,14 @@ class Address:
     module: str
     qualname: str
 
+    def find(self) -> Any:
+        """Import the module and return the declaration; raises what the import raises."""
+        return self.find_in(import_module(self.module))
+
+    def find_in(self, module: object) -> Any:
+        """Return the declaration in its module; raises AttributeError."""
+        return reduce(getattr, self.qualname.split("."), module)
+
 
 def address_of(job_type: JobType[Any]) -> Address:
     """Return where a child process can import this type; raises `InvalidJobType` if it cannot."""
@@ -35,7 +43,7 @@ def address_of(job_type: JobType[Any]) -> Address:
         raise _refusal(job_type, address, reason)
     module = sys.modules.get(address.module)
     try:
-        found = None if module is None else _attribute(module, address)
+        found = None if module is None else address.find_in(module)
     except AttributeError:
         found = None
     if found is type(job_type) or (isinstance(found, JobFunction) and found.job_type is job_type):
@@ -45,17 +53,13 @@ def address_of(job_type: JobType[Any]) -> Address:
 
 def job_type_at(address: Address) -> JobType[Any]:
     """Import and return the job type; raises `InvalidJobType`, or an error of the import."""
-    found: Any = _attribute(import_module(address.module), address)
+    found = address.find()
     if isinstance(found, JobFunction):
         return found.job_type
     if isinstance(found, type) and issubclass(found, JobType):
         declared: JobType[Any] = cast("Any", found)()
         return declared
     raise InvalidJobType(f"{found!r} is not a job type")
-
-
-def _attribute(module: object, address: Address) -> Any:
-    return reduce(getattr, address.qualname.split("."), module)
 
 
 def problem_of_main() -> str | None:

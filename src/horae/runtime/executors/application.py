@@ -9,7 +9,6 @@ hooks, in case the first does not import them.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -36,18 +35,30 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
     An application without hooks that a child cannot import is left out, as in a test or an
     interactive session. Raises `ConfigurationError` if it needs hooks that it cannot find.
     """
-    needed = hooks.of_children
+    module = sys.modules.get(hooks.module)
+    names = [
+        name
+        for name, value in (vars(module) if module else {}).items()
+        if value is hooks.application
+    ]
     try:
-        application = _address_of(hooks)
-        around, child_start = _addresses(hooks.around), _addresses(hooks.child_start)
+        if not names:
+            raise _refusal(hooks.module, "it is no name at the top level of that module")
+        modules = {hooks.module, *(hook.module for hook in (*hooks.around, *hooks.child_start))}
+        if MAIN in modules and (reason := problem_of_main()) is not None:
+            raise _refusal(MAIN, reason)
     except ConfigurationError:
-        if needed:
+        if hooks.of_children:
             raise
         return ChildSetup(keep_logs=keep_logs)
-    return ChildSetup(application, around, child_start, keep_logs)
+    around, child_start = (
+        tuple(Address(hook.module, hook.qualname) for hook in group)
+        for group in (hooks.around, hooks.child_start)
+    )
+    return ChildSetup(Address(hooks.module, names[0]), around, child_start, keep_logs)
 
 
-def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
+def import_application(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
     """Import the application; return its hooks around bodies and at a child's start, in order.
 
     Raises whatever the modules raise, and `ConfigurationError` for a hook that importing them does
@@ -55,33 +66,13 @@ def imported(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
     """
     if setup.application is None:
         return [], []
-    application: Any = reduce(
-        getattr, setup.application.qualname.split("."), import_module(setup.application.module)
-    )
+    application = setup.application.find()
     for address in (*setup.around, *setup.child_start):
         import_module(address.module)
     hooks: ApplicationHooks = application.hooks
-    return _found(hooks.around, setup.around), _found(hooks.child_start, setup.child_start)
-
-
-def _address_of(hooks: ApplicationHooks) -> Address:
-    module = sys.modules.get(hooks.module)
-    names = (
-        [name for name, value in vars(module).items() if value is hooks.application]
-        if module
-        else []
+    return _find_hooks(hooks.around, setup.around), _find_hooks(
+        hooks.child_start, setup.child_start
     )
-    if not names:
-        raise _refusal(hooks.module, "it is no name at the top level of that module")
-    if hooks.module == MAIN and (reason := problem_of_main()) is not None:
-        raise _refusal(hooks.module, reason)
-    return Address(hooks.module, names[0])
-
-
-def _addresses(hooks: Sequence[Hook[Any]]) -> tuple[Address, ...]:
-    if MAIN in {hook.module for hook in hooks} and (reason := problem_of_main()) is not None:
-        raise _refusal(MAIN, reason)
-    return tuple(Address(hook.module, hook.qualname) for hook in hooks)
 
 
 def _refusal(module: str, reason: str) -> ConfigurationError:
@@ -91,7 +82,7 @@ def _refusal(module: str, reason: str) -> ConfigurationError:
     )
 
 
-def _found(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hook[Any]]:
+def _find_hooks(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hook[Any]]:
     """Return the hooks at these addresses; hooks at one address stay in order of declaration."""
     waiting = list(hooks)
     found: list[Hook[Any]] = []

@@ -42,7 +42,7 @@ from horae.runtime.bodies import (
 )
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
-from horae.runtime.executors.application import ChildSetup, imported
+from horae.runtime.executors.application import ChildSetup, import_application
 from horae.runtime.executors.memory import memory_in_use
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
@@ -124,9 +124,8 @@ class Child:
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: Attempt | None = None
         self._cancel: Callable[[], object] | None = None
-        self._runner = (
-            asyncio.Runner()
-        )  # all bodies share one loop, because pooled connections belong to it
+        # All bodies share one loop, because pooled connections belong to it.
+        self._runner = asyncio.Runner()
         self._sending = threading.Lock()
         self._is_fork = False
 
@@ -156,15 +155,14 @@ class Child:
         try:
             if setup.application is not None:
                 self._send("starting", step=(step := f"importing {setup.application.module}"))
-            self._environment.around, hooks = imported(setup)
+            self._environment.around, hooks = import_application(setup)
             for hook in hooks:
                 self._send("starting", step=(step := f"calling {hook.name}"))
                 if inspect.iscoroutinefunction(hook.call):
                     self._runner.run(hook.call())
                 else:
                     hook.call()
-        except BaseException as error:  # noqa: BLE001
-            # The application's code may even exit.
+        except BaseException as error:  # noqa: BLE001 - code of the application may even exit
             text = f"a child process could not be set up, {step}: {error_text(error)}"
             failure = Failed(text, NOT_SET_UP_TEXT, traceback_text(error))
             self._send("not_ready", **asdict(failure), lacking=lacks_resource(error))
@@ -173,25 +171,28 @@ class Child:
 
     def _perform(self, job: Assigned) -> tuple[str, Message]:
         """Run a body; return the kind and the fields of the message about its end."""
-        try:
-            job_type = job.attempt.job_type = self._job_type(job)
-        except BaseException as error:  # noqa: BLE001
-            # An import runs code of the application, which may even exit.
-            return "not_loaded", {
-                **asdict(_not_found(job, error)),
-                "lacking": lacks_resource(error),
-            }
-        self._send("began")
+        attempt = job.attempt
         environment = cast("RunEnvironment", self._environment)
-        # Each body has a context of its own: the next one must not see its context variables.
         try:
+            attempt.job_type = job_type = self._load(job)
+            self._send("began")
+            # Each body has a context of its own: the next one must not see its context variables.
             if job_type.is_async:
-                body = self._perform_async(job.attempt, environment)
+                body = self._perform_async(attempt, environment)
                 run = self._runner.run(body, context=copy_context())
             else:
-                run = copy_context().run(perform, job.attempt, environment)
-        except BaseException as error:  # noqa: BLE001 - a task may even have cancelled itself
-            run = ended_by(error, job.attempt, environment)
+                run = copy_context().run(perform, attempt, environment)
+        except BaseException as error:  # noqa: BLE001 - an import may exit, a task may cancel itself
+            if attempt.job_type is None:
+                name, where = attempt.claim.type, f"{job.address.module}.{job.address.qualname}"
+                failure = Failed(
+                    f"InvalidJobType: job type {name!r} cannot be loaded in a child process as"
+                    f" {where}: {error_text(error)}",
+                    failed_text(name),
+                    traceback_text(error),
+                )
+                return "not_loaded", {**asdict(failure), "lacking": lacks_resource(error)}
+            run = ended_by(error, attempt, environment)
         return "result", {**messages.run_as_json(run), "memory": memory_in_use()}
 
     async def _perform_async(self, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
@@ -203,9 +204,14 @@ class Child:
             return await perform_async(attempt, environment)
         finally:
             self._cancel = None
-            await _end_tasks(asyncio.all_tasks() - {task})
+            # Cancel the tasks that the body left behind, as the end of its loop would.
+            left = asyncio.all_tasks() - {task}
+            for each in left:
+                each.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
-    def _job_type(self, job: Assigned) -> JobType[Any]:
+    def _load(self, job: Assigned) -> JobType[Any]:
+        """Import the type of a job at the first one of its type."""
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
             # The job is imported first, because that may set up the application's own logging.
@@ -227,52 +233,44 @@ class Child:
             # parent's death.
             while parent is None or os.getppid() == parent.pid:
                 if wait([self._pipe], INTERRUPT_AGAIN if self.interrupt.due else PARENT_CHECK):
-                    for message in self._read():
-                        self._handle(message)
+                    received = self._pipe.recv(CHUNK)
+                    if not received:
+                        break
+                    *lines, self._unread = (self._unread + received).split(b"\n")
+                    for line in lines:
+                        self._handle(messages.decode(line))
                 if self.interrupt.due:
                     self.interrupt.send()
-        except OSError:
+        except OSError:  # the node is gone
             pass
         except Exception:
             log.exception("the child process cannot handle a message of its node")
         os._exit(PIPE_LOST)
 
-    def _read(self) -> list[Message]:
-        """Return the messages that are complete; raises OSError once the node is gone."""
-        received = self._pipe.recv(CHUNK)
-        if not received:
-            raise ConnectionResetError
-        *lines, self._unread = (self._unread + received).split(b"\n")
-        return [messages.decode(line) for line in lines]
-
     def _handle(self, message: Message) -> None:
         match message["kind"]:
             case "job":
-                self._jobs.put(self._job(message))
+                claim = messages.claim_from_json(message["claim"])
+                self._current = attempt = Attempt(claim, None, self._reports.begin())
+                self._environment.journal.expect(message["journal"], message["slot"])
+                address = Address(message["module"], message["qualname"])
+                self._jobs.put(
+                    Assigned(address, attempt, message["log_level"], message["log_json"])
+                )
             case "order":
-                self._stop_body(messages.order_from_json(message))
+                current, order = self._current, messages.order_from_json(message)
+                if current is not None and type(current.order) is not type(order):
+                    current.take_order(order)
+                    # Read after the order was stored: a coroutine that begins now notices one of
+                    # the two.
+                    cancel = self._cancel
+                    if cancel is not None:
+                        with suppress(RuntimeError):  # the loop may just have been closed
+                            cancel()
             case _:
                 self._jobs.put(None)
                 time.sleep(EXIT_WITHIN)
                 os._exit(0)
-
-    def _job(self, message: Message) -> Assigned:
-        claim = messages.claim_from_json(message["claim"])
-        self._current = attempt = Attempt(claim, None, self._reports.begin())
-        self._environment.journal.expect(message["journal"], message["slot"])
-        address = Address(message["module"], message["qualname"])
-        return Assigned(address, attempt, message["log_level"], message["log_json"])
-
-    def _stop_body(self, order: BaseException) -> None:
-        attempt = self._current
-        if attempt is None or type(attempt.order) is type(order):
-            return
-        attempt.take_order(order)
-        # Read after the order was stored: a coroutine that begins now notices one of the two.
-        cancel = self._cancel
-        if cancel is not None:
-            with suppress(RuntimeError):  # the loop may just have been closed
-                cancel()
 
     def _send(self, kind: str, **fields: Any) -> None:
         if self._is_fork:
@@ -296,19 +294,11 @@ def main(database: dict[str, Any], node: str, setup: ChildSetup, pipe: socket.so
     pipe.set_inheritable(False)
     child = Child(LazyRunEnvironment(database, NodeId(node)), pipe)
     child.interrupt.install()
-    signal.pthread_sigmask(
-        signal.SIG_UNBLOCK, {signal.SIGINT}
-    )  # the parent blocks it while it starts the child
+    # The parent blocks the signal while it starts the child.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if sys.stderr is not None:
         faulthandler.enable()
     child.serve(setup)
-
-
-async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
-    """Cancel the tasks that a body left behind, as the end of its loop would."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def log_to_stderr(node: NodeId, job: Assigned) -> None:
@@ -320,13 +310,3 @@ def log_to_stderr(node: NodeId, job: Assigned) -> None:
     for handler in root.handlers:
         if not any(isinstance(present, JobLogFilter) for present in handler.filters):
             handler.addFilter(JobLogFilter(node))
-
-
-def _not_found(job: Assigned, error: BaseException) -> Failed:
-    name, where = job.attempt.claim.type, f"{job.address.module}.{job.address.qualname}"
-    return Failed(
-        f"InvalidJobType: job type {name!r} cannot be loaded in a child process as"
-        f" {where}: {error_text(error)}",
-        failed_text(name),
-        traceback_text(error),
-    )

@@ -15,7 +15,7 @@ from typing import Any, Final
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import START_UP
 from horae.runtime.executors.child_process import ChildProcess
-from horae.runtime.executors.messages import Message
+from horae.runtime.throttled_warning import ThrottledWarning
 
 MEGABYTE: Final = 1_000_000
 
@@ -75,7 +75,7 @@ class ChildPool:
         self._turns: deque[asyncio.Future[ChildProcess]] = deque()
         self._lent = 0
         self._failing = self._one_at_a_time = False
-        self._tasks = set[asyncio.Task[None]]()
+        self._tasks = set[asyncio.Task[object]]()
         self.closed = False
 
     def take(self) -> "asyncio.Future[ChildProcess]":
@@ -153,10 +153,9 @@ class ChildPool:
             return
         if self._one_at_a_time and self._starting:
             return
-        try:
+        # The next job tries again.
+        with ThrottledWarning().guard("no child process can be started ahead of the next job: %s"):
             self._ahead.append(self._new())
-        except Exception as error:  # noqa: BLE001 - the next job tries again
-            log.warning("no child process can be started ahead of the next job: %s", error)
 
     def close(self) -> None:
         """End idle children; the end of the loop ends the others."""
@@ -164,18 +163,17 @@ class ChildPool:
         for child in (*self._idle, *self._ahead):
             self._drop(child)
 
-    def run_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def run_task(self, coroutine: Coroutine[Any, Any, object]) -> None:
         """Run a task, and keep it from being collected as garbage."""
         task = asyncio.Task(coroutine, loop=self._loop)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _new(self) -> ChildProcess:
-        try:
-            child = self._start()
-        except BaseException:
-            self._failing = self._one_at_a_time = True
-            raise
+        before = self._failing, self._one_at_a_time
+        self._failing = self._one_at_a_time = True  # so they stay if the start raises
+        child = self._start()
+        self._failing, self._one_at_a_time = before
         child.started = self._loop.create_future()
         self._starting.add(child)
         self.run_task(self._await_start(child))
@@ -190,19 +188,29 @@ class ChildPool:
         ]
         slow_at = self._loop.time() + limits.slow_start
         try:
-            message = await _start_of(child)
-        except BaseException:  # the loop is ending
+            while (message := await child.receive()) is not None and message["kind"] == "starting":
+                child.step = message["step"]
+        except (asyncio.CancelledError, GeneratorExit):  # the loop is ending
             child.close()
             raise
         finally:
             for watch in watches:
                 watch.cancel()
+        child.ready = message is not None and message["kind"] == "ready"
         self._failing = not child.ready
         self._one_at_a_time = self._failing or self._loop.time() >= slow_at
         self._starting.discard(child)
         child.started.set_result(message)
         if child in self._ahead:
-            await self._end_start_ahead(child, message)
+            self._ahead.remove(child)
+            if child.ready:
+                self._keep(child)
+            else:
+                how = await child.wait(limits.exit_after_end)
+                log.error(
+                    "a child process that was started ahead of the next job failed: %s",
+                    how if message is None else message["error"],
+                )
         self._serve_turns()
 
     def _note_slow(self) -> None:
@@ -212,16 +220,6 @@ class ChildPool:
         """Let jobs that wait be handed back: they may run elsewhere before the child is ready."""
         child.is_late = True
         self._serve_turns()
-
-    async def _end_start_ahead(self, child: ChildProcess, message: Message | None) -> None:
-        """Keep a child that no job has waited for, or log why there is none."""
-        self._ahead.remove(child)
-        if child.ready:
-            self._keep(child)
-            return
-        how = await child.wait(self._limits.exit_after_end)
-        reason = how if message is None else message["error"]
-        log.error("a child process that was started ahead of the next job failed: %s", reason)
 
     def _give_up(self, child: ChildProcess) -> None:
         child.give_up(f"it was not ready within {self._limits.give_up_after:g} s")
@@ -260,18 +258,4 @@ class ChildPool:
 
     def _end(self, child: ChildProcess) -> None:
         child.end()
-        self.run_task(self._wait_for(child))
-
-    async def _wait_for(self, child: ChildProcess) -> None:
-        await child.wait(self._limits.exit_after_end)
-
-
-async def _start_of(child: ChildProcess) -> Message | None:
-    """Return the message with which the start of a child ends; None if the child died."""
-    while (message := await child.receive()) is not None:
-        if message["kind"] == "starting":
-            child.step = message["step"]
-            continue
-        child.ready = message["kind"] == "ready"
-        return message
-    return None
+        self.run_task(child.wait(self._limits.exit_after_end))

@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
@@ -178,9 +178,8 @@ class ChildProcess:
 
 
 _children: Final[set[ChildProcess]] = set()
-os.register_at_fork(
-    after_in_child=_children.clear
-)  # the exit of a fork must not kill the children of its parent
+# The exit of a fork must not kill the children of its parent.
+os.register_at_fork(after_in_child=_children.clear)
 
 
 def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
@@ -188,34 +187,26 @@ def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
 
     Raises OSError past the system's limits.
     """
+    resource_tracker.ensure_running()  # started now, because its own start would unblock the signal
     ours, theirs = socket.socketpair()
-    with theirs:
+    with theirs, ExitStack() as on_failure:
+        on_failure.callback(ours.close)
         # `daemon=True` would forbid the child to start processes of its own.
         process = _spawn.Process(
             target=main,
             args=(environment.database.arguments, environment.node, setup, theirs),
             daemon=False,
         )
+        # A Ctrl-C must not break the start; later the process ignores the signal.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            _start_without_interrupts(process)
-        except BaseException:
-            ours.close()
-            raise
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        on_failure.pop_all()
     child = ChildProcess(process, ours)
     _children.add(child)
     return child
-
-
-def _start_without_interrupts(process: SpawnProcess) -> None:
-    """Start a process with SIGINT blocked, so that a Ctrl-C cannot break the start; later the
-    process ignores the signal.
-    """
-    resource_tracker.ensure_running()  # started now, because its own start would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @atexit.register

@@ -11,6 +11,5 @@ def memory_in_use() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return (
-            most if sys.platform == "darwin" else most * 1024
-        )  # macOS counts bytes, others kilobytes
+        # macOS counts bytes, others kilobytes.
+        return most if sys.platform == "darwin" else most * 1024

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from horae.domain.jobs import Failed
-from horae.errors import JobStopped, SoftTimeLimitExceeded
+from horae.errors import HoraeError, JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import (
     START_UP,
@@ -79,18 +79,35 @@ class ProcessExecutor:
         hooks: ApplicationHooks | None = None,
     ) -> None:
         """`hooks`: the application's hooks that children set up; None for none."""
-        self._hooks = hooks or ApplicationHooks()
         self._loop = loop
         self._environment = environment
         self._limits = limits
         self._assignments: dict[Attempt, Assignment] = {}
-        self._pool = ChildPool(loop, self._start_child, limits)
+        self._log_book = environment.log_book
+        keep_logs = None if self._log_book is None else self._log_book.usual
+        self._pool = ChildPool(
+            loop,
+            lambda: start_child(environment, setup_of(hooks or ApplicationHooks(), keep_logs)),
+            limits,
+        )
 
     def start(self, attempt: Attempt, done: Done) -> None:
         """Run the body in an idle or new child; fails a job whose type no child can import."""
+        journal = self._environment.journal
         try:
-            job = self._job_message(attempt)
-        except Exception as error:  # noqa: BLE001 - the slot must become free, whatever went wrong
+            address = address_of(attempt.job_type)
+            if journal.file is None:  # without a file the body counts as begun from now on
+                journal.begin(attempt.claim)
+            job = {
+                "module": address.module,
+                "qualname": address.qualname,
+                "claim": messages.claim_as_json(attempt.claim),
+                "journal": None if journal.file is None else str(journal.file),
+                "slot": 0 if journal.file is None else journal.reserve(attempt.claim),
+                "log_level": log.getEffectiveLevel(),
+                "log_json": logs_json(),
+            }
+        except (HoraeError, OSError) as error:
             self._loop.call_soon(done, attempt, self._ended_by(error, attempt))
             return
         attempt.count_limits(within=START_UP)
@@ -107,9 +124,8 @@ class ProcessExecutor:
         assignment = self._assignments.get(attempt)
         if assignment is None or attempt.order is before:
             return
-        if (
-            assignment.child is not None and not attempt.waiting
-        ):  # without a child, the order follows the job
+        # Without a child, the order follows the job.
+        if assignment.child is not None and not attempt.waiting:
             assignment.child.send("order", **messages.order_as_json(order))
         if isinstance(order, JobStopped):
             if attempt.waiting:
@@ -124,7 +140,7 @@ class ProcessExecutor:
                 assignment.stop_waiting()
             else:
                 assignment.child.terminate()
-                self._loop.call_later(self._limits.kill_after, self._kill, attempt)
+                self._loop.call_later(self._limits.kill_after, assignment.child.kill)
         return True
 
     def warm(self) -> None:
@@ -138,64 +154,31 @@ class ProcessExecutor:
         """
         self._pool.close()
 
-    def _start_child(self) -> ChildProcess:
-        book = self._environment.log_book
-        return start_child(
-            self._environment, setup_of(self._hooks, None if book is None else book.usual)
-        )
-
-    def _kill(self, attempt: Attempt) -> None:
-        if (
-            assignment := self._assignments.get(attempt)
-        ) is not None and assignment.child is not None:
-            assignment.child.kill()
-
-    def _job_message(self, attempt: Attempt) -> Message:
-        address, journal = address_of(attempt.job_type), self._environment.journal
-        if journal.file is None:  # without a file the body counts as begun from now on
-            journal.begin(attempt.claim)
-        return {
-            "module": address.module,
-            "qualname": address.qualname,
-            "claim": messages.claim_as_json(attempt.claim),
-            "journal": None if journal.file is None else str(journal.file),
-            "slot": 0 if journal.file is None else journal.reserve(attempt.claim),
-            "log_level": log.getEffectiveLevel(),
-            "log_json": logs_json(),
-        }
-
     async def _perform(self, attempt: Attempt) -> None:
         assignment = self._assignments[attempt]
+        until = self._loop.time() + self._limits.start_within
         try:
-            result = await self._result_of(attempt, assignment)
+            while (result := await self._try(attempt, assignment, until)) is None:
+                attempt.waiting, assignment.child, assignment.turn = True, None, self._pool.take()
         except Exception as error:
             log.exception("the process of job %d cannot be used", attempt.claim.id)
             result = self._ended_by(error, attempt)
             if assignment.child is not None:
                 assignment.child.kill()
-        except BaseException:  # the loop is ending
+        except (asyncio.CancelledError, GeneratorExit):  # the loop is ending
             if assignment.child is not None:
                 assignment.child.close()
             raise
         del self._assignments[attempt]
-        self._give_back(attempt, assignment)
-        assignment.done(attempt, result)
-
-    def _give_back(self, attempt: Attempt, assignment: Assignment) -> None:
         child = assignment.child
         if child is None:
             assignment.turn.cancel()
             self._pool.give_up_turn()
-            return
-        # An interrupted body may have left locks and connections in any state.
-        unsafe = child.terminated or isinstance(attempt.order, SoftTimeLimitExceeded)
-        self._pool.give_back(child, safe=child.ready and not unsafe)
-
-    async def _result_of(self, attempt: Attempt, assignment: Assignment) -> FinishedRun:
-        until = self._loop.time() + self._limits.start_within
-        while (result := await self._try(attempt, assignment, until)) is None:
-            attempt.waiting, assignment.child, assignment.turn = True, None, self._pool.take()
-        return result
+        else:
+            # An interrupted body may have left locks and connections in any state.
+            unsafe = child.terminated or isinstance(attempt.order, SoftTimeLimitExceeded)
+            self._pool.give_back(child, safe=child.ready and not unsafe)
+        assignment.done(attempt, result)
 
     async def _try(
         self, attempt: Attempt, assignment: Assignment, until: float
@@ -207,8 +190,11 @@ class ProcessExecutor:
             return self._ended_by(error, attempt)
         message = child.started.result()
         if message is not None and not child.ready:
-            return self._failed(attempt, message)
-        self._send(attempt, assignment, child)
+            return self._finish_unloaded(attempt, message)
+        attempt.waiting = False
+        child.send("job", **assignment.job)
+        if attempt.order is not None:
+            child.send("order", **messages.order_as_json(attempt.order))
         if (result := await self._converse(attempt, assignment, child)) is not None:
             return result
         how = await child.wait(self._limits.exit_after_pipe)
@@ -216,7 +202,7 @@ class ProcessExecutor:
             # The body's own transaction may have finished the job just before. Then this outcome
             # matches no row, because a settlement counts only for a job that is still started under
             # this lease.
-            return self._ended_by_death(attempt, how, terminated=child.terminated)
+            return self._finish_dead(attempt, how, terminated=child.terminated)
         if not reused:
             return self._ended_by(ChildNotReadyError(how), attempt)
         self._pool.give_back(child, safe=False)
@@ -250,36 +236,25 @@ class ProcessExecutor:
     ) -> FinishedRun | None:
         """Return the result of the body, None if the child died."""
         while (message := await child.receive()) is not None:
-            if message["kind"] == "not_loaded":
-                return self._failed(attempt, message)
-            if message["kind"] == "result":
-                child.jobs, child.memory = child.jobs + 1, message["memory"]
-                return messages.run_from_json(attempt.claim, message)
-            self._note(attempt, assignment, message)
+            match message["kind"]:
+                case "not_loaded":
+                    return self._finish_unloaded(attempt, message)
+                case "result":
+                    child.jobs, child.memory = child.jobs + 1, message["memory"]
+                    return messages.run_from_json(attempt.claim, message)
+                case "began":
+                    assignment.began = True
+                    attempt.count_limits()
+                case "progress":
+                    # The body reported this before the order arrived.
+                    with suppress(JobStopped, SoftTimeLimitExceeded):
+                        attempt.progress.set(message["percentage"], message["label"])
+                case _:
+                    if self._log_book is not None:
+                        self._log_book.writer.send(messages.lines_from_json(message))
         return None
 
-    def _note(self, attempt: Attempt, assignment: Assignment, message: Message) -> None:
-        """Handle a message about a body that has not ended."""
-        match message["kind"]:
-            case "began":
-                assignment.began = True
-                attempt.count_limits()
-            case "progress":
-                with suppress(
-                    JobStopped, SoftTimeLimitExceeded
-                ):  # it reported this before the order arrived
-                    attempt.progress.set(message["percentage"], message["label"])
-            case _:
-                if self._environment.log_book is not None:
-                    self._environment.log_book.writer.send(messages.lines_from_json(message))
-
-    def _send(self, attempt: Attempt, assignment: Assignment, child: ChildProcess) -> None:
-        attempt.waiting = False
-        child.send("job", **assignment.job)
-        if attempt.order is not None:
-            child.send("order", **messages.order_as_json(attempt.order))
-
-    def _ended_by_death(self, attempt: Attempt, how: str, *, terminated: bool) -> FinishedRun:
+    def _finish_dead(self, attempt: Attempt, how: str, *, terminated: bool) -> FinishedRun:
         """Return the end of a job whose process died: a failure, unless it was ordered to stop."""
         order = attempt.order
         if isinstance(order, JobStopped):
@@ -302,7 +277,7 @@ class ProcessExecutor:
                 error = order
         return ended_by(error, attempt, self._environment)
 
-    def _failed(self, attempt: Attempt, message: Message) -> FinishedRun:
+    def _finish_unloaded(self, attempt: Attempt, message: Message) -> FinishedRun:
         """Return the end of a run whose child could not set up the application or the type."""
         if message["lacking"] and attempt.order is None:
             return unbegun(attempt.claim, ChildNotReadyError(message["error"]))

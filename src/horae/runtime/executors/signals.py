@@ -21,11 +21,11 @@ class BodyInterrupt:
 
     def call(self, attempt: Attempt, context: JobContext[Any]) -> Any:
         """Call a body so that it may be interrupted, and return its result."""
-        with self.armed(attempt):
+        with self.arm(attempt):
             return attempt.job_type.run(context)
 
     @contextmanager
-    def armed(self, attempt: Attempt) -> Generator[None]:
+    def arm(self, attempt: Attempt) -> Generator[None]:
         """Allow an interruption within this block.
 
         A body that another one runs inline is covered by that block.
@@ -73,7 +73,6 @@ class BodyInterrupt:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         attempt = self._armed
         if attempt is not None and isinstance(attempt.order, SoftTimeLimitExceeded):
-            self._armed = (
-                None  # disarmed first, so that a body is interrupted only once and can clean up
-            )
+            # Disarmed first, so that a body is interrupted only once and can clean up.
+            self._armed = None
             attempt.check()

@@ -32,8 +32,7 @@ class ThreadExecutor:
             name = f"horae-body-{self._threads + 1}"
             try:
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
-            except Exception as error:  # noqa: BLE001
-                # Whatever went wrong, the slot must become free.
+            except (RuntimeError, MemoryError) as error:  # the system has no thread left
                 self._loop.call_soon(done, attempt, unbegun(attempt.claim, error))
                 return
             self._threads += 1
@@ -57,24 +56,17 @@ class ThreadExecutor:
     def _serve(self) -> None:
         while (item := self._queue.get()) is not None:
             attempt, done = item
-            self._finished.append((attempt, done, self._perform(attempt)))
-            if (
-                not self._announced
-            ):  # one call of the loop collects all bodies that finish before it
+            # Each body has a context of its own: the next one on this thread must not see it.
+            self._finished.append(
+                (attempt, done, copy_context().run(perform, attempt, self._environment))
+            )
+            if not self._announced:  # one call of the loop collects all that finish before it
                 self._announced = True
-                self._announce()
-
-    def _perform(self, attempt: Attempt) -> FinishedRun:
-        """Run the body in its own context: the next body on this thread must not see it."""
-        return copy_context().run(perform, attempt, self._environment)
-
-    def _announce(self) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._collect, context=self._context)
-        except (
-            RuntimeError
-        ):  # the loop is closed: the node has ended, and another one rescues the job
-            self._queue.put(None)
+                try:
+                    self._loop.call_soon_threadsafe(self._collect, context=self._context)
+                except RuntimeError:
+                    # The loop is closed: the node has ended, and another one rescues the job.
+                    self._queue.put(None)
 
     def _collect(self) -> None:
         self._announced = False
