@@ -176,7 +176,7 @@ async def test_a_worker_that_is_restarted_does_not_search_for_lost_claims_for_ev
 
     async def fail_once(worker: Worker) -> None:
         if next(failed, False):
-            with suppress(asyncio.CancelledError), vars(worker)["_lost_replies"].expected():
+            with suppress(asyncio.CancelledError), vars(worker)["_lost_replies"].expect():
                 raise asyncio.CancelledError  # a claim is cancelled before its answer comes
             raise OSError(errno.EMFILE, "Too many open files")
         await wait(worker)

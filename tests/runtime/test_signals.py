@@ -3,13 +3,14 @@
 import asyncio
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from types import MethodType
 from typing import Any
 
 import pytest
 
-from horae import Horae
+from horae import Horae, JobContext
 from horae.runtime.signals import Signal, Signals
 from tests.harness.nodes import running_node, signals_of
 from tests.harness.waiting import until_after
@@ -118,3 +119,37 @@ async def test_a_test_waits_for_a_signal_by_its_name(horae: Horae) -> None:
             signals_of(node).settled, lambda: horae.jobs.get(job.id).state == "finished"
         )
     assert done
+
+
+def public_values(item: object) -> Iterator[object]:
+    """What an object of Horae shows by names without an underscore; other objects show nothing."""
+    if type(item).__module__.startswith("horae."):
+        for name in dir(item):
+            if not name.startswith("_"):
+                with suppress(Exception):  # such as the connection of a body without a transaction
+                    yield getattr(item, name)
+    elif isinstance(item, MethodType):
+        yield item.__self__
+
+
+async def test_a_body_reaches_nothing_of_its_node_by_public_names(horae: Horae) -> None:
+    found = list[str]()
+
+    @horae.job
+    async def look_around(job: JobContext) -> None:
+        seen, waiting = dict[int, object](), list[object]([job])
+        while waiting:
+            item = waiting.pop()
+            if id(item) not in seen:
+                seen[id(item)] = item
+                waiting.extend(public_values(item))
+        found.extend(type(item).__module__ for item in seen.values())
+
+    async with running_node(horae) as node:
+        job = await horae.aio.jobs.start(look_around)
+        await until_after(
+            signals_of(node).settled, lambda: horae.jobs.get(job.id).state == "finished"
+        )
+    assert "horae.types.context" in found
+    assert "horae.domain.jobs.progress" in found
+    assert [module for module in found if module.startswith("horae.runtime")] == []

@@ -36,12 +36,22 @@ def check_backends(components: Components) -> None:
 def check_routes(components: Components) -> None:
     """Raise `ConfigurationError` for a backend that cannot be used; the database is not asked."""
     registry = components.registry
-    check_limits(registry, components.registry.queue_backends)
-    for name in sorted(Routes(registry, components.registry.queue_backends).backends):
+    check_limits(registry, registry.queue_backends)
+    for name in sorted(Routes(registry, registry.queue_backends).backends):
         backend = registry.backends.get(name)
         if backend is None:
+            users = [
+                f"job type {quoted(kind.type)}"
+                for kind in registry
+                if kind.address is not None and kind.address.backend == name
+            ] + [
+                f"queue {quoted(queue)}"
+                for queue, text in registry.queue_backends.items()
+                if text != OWN_BACKEND
+            ]
             raise ConfigurationError(
-                f"{_users(components, name)}, but no such application is set up: {_ADVICE}"
+                f"{users[0]}{' and others' if len(users) > 1 else ''} has backend {quoted(name)},"
+                f" but no such application is set up: {_ADVICE}"
             )
         backend.check()
 
@@ -76,17 +86,3 @@ _LIMITS = "limits by key or turns, which hold only for jobs that Horae's nodes r
 _ADVICE = (
     "call horae.contrib.celery.setup(celery_app, horae) in the module that makes the application"
 )
-
-
-def _users(components: Components, backend: str) -> str:
-    """Return which job types and queues name a backend."""
-    named = [
-        f"job type {quoted(kind.type)}"
-        for kind in components.registry
-        if kind.address is not None and kind.address.backend == backend
-    ] + [
-        f"queue {quoted(queue)}"
-        for queue, text in components.registry.queue_backends.items()
-        if text != OWN_BACKEND
-    ]
-    return f"{named[0]}{' and others' if len(named) > 1 else ''} has backend {quoted(backend)}"

@@ -53,32 +53,26 @@ def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
 
 def _interruption(attempt: Attempt) -> StoppedEarly:
     """Return the outcome of a body that an orderly stop of its node has interrupted."""
-    on_shutdown = attempt.job_type.on_shutdown
-    if on_shutdown == "requeue" or (
-        on_shutdown is None and (attempt.claim.max_attempts > 1 or _is_rolled_back(attempt))
-    ):
-        return StoppedEarly(Interrupted.reason, again=True, human_readable_error=INTERRUPTED_TEXT)
-    advice = "its type declares on_shutdown='fail'"
-    if on_shutdown is None:
-        advice = (
-            "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a"
-            " transaction"
-        )
-    return StoppedEarly(
-        f"{Interrupted.reason}; {advice}", again=False, human_readable_error=INTERRUPTED_TEXT
-    )
-
-
-def _is_rolled_back(attempt: Attempt) -> bool:
-    """Return whether the body ran in a transaction on Horae's database, which is lost with it."""
-    if attempt.has_transaction:
-        return True
-    if attempt.job_type.isolation == "process":
-        # Only the child process knows, and it may have been killed. A type of the application may
-        # raise anything here.
-        with suppress(Exception):
-            return isinstance(attempt.job_type.transaction(JobContext(attempt)), str)
-    return False
+    job_type = attempt.job_type
+    match job_type.on_shutdown:
+        case "requeue":
+            again, advice = True, ""
+        case "fail":
+            again, advice = False, "its type declares on_shutdown='fail'"
+        case _:
+            # A transaction on Horae's database is rolled back with the body.
+            again = attempt.claim.max_attempts > 1 or attempt.has_transaction
+            if not again and job_type.isolation == "process":
+                # Only the child process knows, and it may have been killed. A type of the
+                # application may raise anything here.
+                with suppress(Exception):
+                    again = isinstance(job_type.transaction(JobContext(attempt)), str)
+            advice = (
+                "to have such jobs run again, declare on_shutdown='requeue', max_attempts or a"
+                " transaction"
+            )
+    reason = Interrupted.reason if again else f"{Interrupted.reason}; {advice}"
+    return StoppedEarly(reason, again=again, human_readable_error=INTERRUPTED_TEXT)
 
 
 def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:
@@ -113,12 +107,13 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
             after = None if error.after is None else error.after.total_seconds()
             return replace(failure, after=after)
         case _:
-            return replace(failure, final=not _may_be_retried(job_type, error))
-
-
-def _may_be_retried(job_type: JobType[Any], error: BaseException) -> bool:
-    try:
-        return job_type.retry_rules.allow(error)
-    except Exception as failure:  # noqa: BLE001 - a rule of the application may raise anything
-        log.error("a retry rule of job type %r raised:\n%s", job_type.type, traceback_text(failure))
-        return True
+            try:
+                may_be_retried = job_type.retry_rules.allow(error)
+            except Exception as raised:  # noqa: BLE001 - a rule of the application may raise anything
+                log.error(
+                    "a retry rule of job type %r raised:\n%s",
+                    job_type.type,
+                    traceback_text(raised),
+                )
+                may_be_retried = True
+            return replace(failure, final=not may_be_retried)

@@ -7,11 +7,11 @@ as the first one is entered, because that runs code of the application.
 """
 
 import asyncio
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
 
 from horae.domain.jobs import AttemptOutcome, JobState
 from horae.guarded_log import guarded_log
@@ -22,9 +22,6 @@ from horae.runtime.bodies.running_loop import in_event_loop
 from horae.types import Attempt, BodyEnd, Hook, JobContext
 
 T = TypeVar("T")
-Raised: TypeAlias = (
-    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-)
 
 log = guarded_log("horae.runtime")
 
@@ -43,53 +40,46 @@ class Surroundings:
 
     def enter(self) -> None:
         """Enter the context managers of a function, those for coroutines on a loop of their own."""
-        for hook in self._hooks:
-            manager = hook.call(self._context)
-            if _is_sync(hook, manager):
-                manager.__enter__()
-            else:
-                self._calls.run(manager.__aenter__())
-            self._entered.append((hook, manager))
-        self._attempt.is_surrounded = (
-            True  # from here on, the body itself says whether it has begun
-        )
+        for call in self._enter_each():
+            self._calls.run(call)
 
     async def enter_async(self) -> None:
         """Enter the context managers of a coroutine."""
+        for call in self._enter_each():
+            await call
+
+    def _enter_each(self) -> Iterator[Awaitable[object]]:
+        """Enter one after another; yield what has to be awaited for the one that comes next."""
         for hook in self._hooks:
             manager = hook.call(self._context)
             if _is_sync(hook, manager):
                 manager.__enter__()
             else:
-                await manager.__aenter__()
+                yield manager.__aenter__()
             self._entered.append((hook, manager))
+        # From here on, the body itself says whether it has begun.
         self._attempt.is_surrounded = True
 
     def leave(self, run: FinishedRun) -> FinishedRun:
         """Leave what was entered, and return how the run has ended."""
-        raised = self._note_end(run)
-        with self._resources:
-            for hook, manager in reversed(self._entered):
+        # The outcome is settled, in whatever state hooks have left their event loop.
+        with suppress(Exception), self._resources:
+            for hook, call in self._leave_each(run):
                 with self._guard(hook):
-                    if _is_sync(hook, manager):
-                        manager.__exit__(*raised)
-                    else:
-                        self._calls.run(manager.__aexit__(*raised))
+                    self._calls.run(call())
         return self._run
 
     async def leave_async(self, run: FinishedRun) -> FinishedRun:
         """Leave what was entered around a coroutine."""
-        raised = self._note_end(run)
-        for hook, manager in reversed(self._entered):
+        for hook, call in self._leave_each(run):
             with self._guard(hook):
-                if _is_sync(hook, manager):
-                    manager.__exit__(*raised)
-                else:
-                    await manager.__aexit__(*raised)
+                await call()
         return self._run
 
-    def _note_end(self, run: FinishedRun) -> Raised:
-        """Note how the attempt ended, and return what the body raised as arguments of `__exit__`.
+    def _leave_each(
+        self, run: FinishedRun
+    ) -> Iterator[tuple[Hook[Any], Callable[[], Awaitable[object]]]]:
+        """Leave one after another; yield each call that has to be awaited.
 
         A process that the body has forked ends here.
         """
@@ -101,7 +91,13 @@ class Surroundings:
         else:
             retry_in = settlement.delay if settlement.state is JobState.PENDING else None
             self._attempt.ended = BodyEnd(settlement.outcome, error, retry_in)
-        return (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        raised = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        for hook, manager in reversed(self._entered):
+            if _is_sync(hook, manager):
+                with self._guard(hook):
+                    manager.__exit__(*raised)
+            else:
+                yield hook, partial(manager.__aexit__, *raised)
 
     @contextmanager
     def _guard(self, hook: Hook[Any]) -> Generator[None]:

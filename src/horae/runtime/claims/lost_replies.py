@@ -9,7 +9,7 @@ handed back, is never among them.
 import asyncio
 import math
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from horae.domain.jobs import Claim, JobId
@@ -61,7 +61,7 @@ class LostReplies:
         return self.are_possible or time.monotonic() >= self._search_at
 
     @contextmanager
-    def expected(self) -> Generator[None]:
+    def expect(self) -> Generator[None]:
         """Note that an answer may be lost while the block runs; search for a while if it is, by an
         error or because the block is cancelled.
         """
@@ -74,14 +74,16 @@ class LostReplies:
             window = time.monotonic() + self._timing.lost_reply_window
             self._until = before if answered else window
 
-    async def search(self, hand_back: Callable[[Sequence[Claim]], None]) -> int:
-        """Hand back jobs that the node does not know; raises what the database raises."""
+    async def search(self) -> Sequence[Claim]:
+        """Return jobs that the node does not know; raises what the database raises.
+
+        They must be handed back before the caller waits for anything.
+        """
         async with self._held.claiming:
             known = [*self._environment.journal.listed, *self._held.ids()]
-            with self.expected():
+            with self.expect():
                 unknown = await self._environment.database.autocommit_async(
                     claims.find_orphaned, self._environment.node, known
                 )
             self._search_at = time.monotonic() + self._timing.orphaned_every
-            hand_back(unknown)
-            return len(unknown)
+            return unknown

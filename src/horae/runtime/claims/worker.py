@@ -176,7 +176,7 @@ class Worker:
         soon = min(self._throughput.recent, self._timing.prefetch)
         slots = min(room, max(self._slots.free - len(self._prefetched), soon))
         look, taken = AT_ONCE, None
-        with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expected():
+        with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expect():
             claimed, look = await self._claimer.claim(room, slots)
             taken = await self._suspects.sift(claimed, self._held.ids)
         if taken is None:
@@ -226,7 +226,14 @@ class Worker:
             self._ahead = await self._look_ahead()
             self._look = first_of((self._look, self._ahead))
             now = time.monotonic()
-        looks = [self._look, NextLook(now + self._poll_interval(), "hints may have been lost")]
+        if not self._wakeup.connected:
+            self._poll = pause = self._timing.poll_without_hints.after(self._poll)
+        elif self._ahead is None:
+            pause = self._timing.poll_with_hints
+        else:
+            pause = self._timing.poll_idle * self._peers.poll_pace
+        polls_at = now + pause * self._rng.uniform(0.75, 1.25)
+        looks = [self._look, NextLook(polls_at, "hints may have been lost")]
         if self._prefetched:
             looks.append(NextLook(self._stale_at, "jobs that were claimed ahead are handed back"))
         look = next_to_wait_for(looks, now, has_room=self._room() > 0)
@@ -236,15 +243,6 @@ class Worker:
         except TimeoutError:
             self._look = look._replace(at=-math.inf)
         self._wake.clear()
-
-    def _poll_interval(self) -> float:
-        if not self._wakeup.connected:
-            self._poll = seconds = self._timing.poll_without_hints.after(self._poll)
-        elif self._ahead is None:
-            seconds = self._timing.poll_with_hints
-        else:
-            seconds = self._timing.poll_idle * self._peers.poll_pace
-        return seconds * self._rng.uniform(0.75, 1.25)
 
     def _start_prefetched(self) -> None:
         while (
@@ -305,10 +303,11 @@ class Worker:
 
     async def _hand_back_unknown(self) -> None:
         with self._unavailable.guard("cannot read which jobs this node has claimed: %s"):
-            if unknown := await self._lost_replies.search(self._hand_back):
+            if unknown := await self._lost_replies.search():
+                self._hand_back(unknown)
                 log.warning(
                     "%d jobs were claimed although the answer was lost; they are handed back",
-                    unknown,
+                    len(unknown),
                 )
             return
         await asyncio.sleep(self._rng.uniform(0.2, 1.0))

@@ -48,11 +48,3 @@ class CallingThread:
         """Return False: a thread cannot be stopped by force."""
         del attempt
         return False
-
-    def start(self, attempt: Attempt, done: object) -> None:
-        """Raise TypeError: the caller runs the body itself."""
-        del done
-        raise TypeError(f"job {attempt.claim.id} runs in the calling thread; call perform")
-
-    def close(self) -> None:
-        """Do nothing: no thread or process is idle here."""

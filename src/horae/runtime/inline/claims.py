@@ -96,11 +96,8 @@ class InlineClaims:
         seconds = pause.shortest
         while True:
             closed, late = self._closed.is_set(), time.monotonic() >= self._search_until
-            try:
+            with self._unavailable.guard("cannot read which jobs this process has claimed: %s"):
                 self._hand_back_lost()
-            except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
-                self._unavailable.warn("cannot read which jobs this process has claimed: %s", error)
-            else:
                 self._unavailable.settle()
                 with self._lock:
                     if late and time.monotonic() >= self._search_until:

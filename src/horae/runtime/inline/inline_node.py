@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from typing_extensions import override
 
 from horae.domain.cluster import Isolation
-from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId
+from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
@@ -78,10 +78,10 @@ class InlineNode(BuiltAnewInChild):
             self._reporter,
             components.live,
             components.database,
-            self._expired,
+            lambda job: components.wakeup.send(Hint(HintKind.ENDED, (job.id,))),
             self._options.timing.run_monitor,
         )
-        self._ends = InlineEnds(self._environment, self._settled, self._options.timing)
+        self._ends = InlineEnds(self._environment, self._follow_up, self._options.timing)
         self._claims = InlineClaims(self._environment, self._send_work, self._options.timing.worker)
         self._joining = threading.Lock()
         self._membership: Membership | None = None
@@ -155,6 +155,10 @@ class InlineNode(BuiltAnewInChild):
 
     def join(self) -> None:
         """Register the node at the first call."""
+
+        def isolate(level: Isolation) -> None:
+            stop_attempts(list(self._running.values()), OutOfContact, level)
+
         with self._joining:
             if self._membership is None:
                 membership = membership_of(
@@ -168,15 +172,12 @@ class InlineNode(BuiltAnewInChild):
                         target=self._watch, name="horae-inline", daemon=True
                     )
                     self._watching.start()  # a node without it must not be registered
-                membership.join(Watcher(died=self._died, isolated=self._isolated))
+                membership.join(Watcher(died=self._give_up_jobs, isolated=isolate))
                 self._membership = membership
 
-    def _died(self) -> None:
+    def _give_up_jobs(self) -> None:
         stop_attempts(list(self._running.values()), LeaseLost)
         self._membership = None
-
-    def _isolated(self, level: Isolation) -> None:
-        stop_attempts(list(self._running.values()), OutOfContact, level)
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -186,13 +187,10 @@ class InlineNode(BuiltAnewInChild):
                 self._run_monitor.watch_once()
                 self._closed.wait(self._options.timing.run_monitor.round)
 
-    def _expired(self, job: Job) -> None:
-        self._components.wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-
     def _send_work(self) -> None:
         self._components.wakeup.send(work(None))
 
-    def _settled(self, finished: FinishedRun, settled: Settled) -> None:
+    def _follow_up(self, finished: FinishedRun, settled: Settled) -> None:
         claim = finished.claim
         self._claims.release(claim.id)
         state = settled.released.get(claim.id)

@@ -61,9 +61,7 @@ class Completion:
             claim, settlement = finished.claim, finished.settlement
             if claim.id in result.settled:
                 if settlement is not None and settlement.hook_owed is not None:
-                    if finished.error is not None:
-                        self._hooks.remember(claim.id, finished.error)
-                    self._hooks.wake()
+                    self._hooks.call_soon(claim.id, finished.error)
                 state = JobState.FINISHED if settlement is None else settlement.state
                 if state is JobState.PENDING:
                     self._retry_in(0.0 if settlement is None else settlement.delay)

@@ -51,9 +51,11 @@ class HookService:
         """
         self._due.set()
 
-    def remember(self, job_id: JobId, error: BaseException) -> None:
-        """Keep the exception of a body for its `on_error` hook."""
-        self._hooks.remember(job_id, error)
+    def call_soon(self, job_id: JobId, error: BaseException | None) -> None:
+        """Call the hook that a job owes, an `on_error` hook with the exception of its body."""
+        if error is not None:
+            self._hooks.remember(job_id, error)
+        self.wake()
 
     async def run(self) -> None:
         """Call hooks and delete jobs until cancelled."""

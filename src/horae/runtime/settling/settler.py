@@ -64,7 +64,7 @@ class Repetition:
         self.largest = max(len(batch) // 2, 1)
         if of_data and len(batch) > 1:
             return batch, 0.0
-        if of_data and (instead := refused(batch[0], error)) is not None:
+        if of_data and (instead := failure_instead(batch[0], error)) is not None:
             return [instead], 0.0
         self._unavailable.warn("%d results wait for the database: %s", len(batch) + waiting, error)
         pause = self._pause * self._rng.uniform(0.5, 1.0)
@@ -165,7 +165,7 @@ class Settler:
         return settled
 
 
-def refused(finished: FinishedRun, error: Exception) -> FinishedRun | None:
+def failure_instead(finished: FinishedRun, error: Exception) -> FinishedRun | None:
     """Return a write failure in place of a rejected result; None if the result is already one."""
     claim, settlement = finished.claim, finished.settlement
     if settlement is None or settlement.human_readable_error == UNSTORABLE:
