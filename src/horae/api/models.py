@@ -16,13 +16,13 @@ LONGEST_NOTE: Final = 2000
 """Maximum number of characters of the note on why a queue or schedule is paused."""
 
 
-def _storable(text: str) -> str:
+def _check_storable(text: str) -> str:
     if not is_storable(text):
         raise ValueError("contains a character that cannot be stored")
     return text
 
 
-Storable = Annotated[str, AfterValidator(_storable)]
+Storable = Annotated[str, AfterValidator(_check_storable)]
 """A text that both databases can store."""
 GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]
 JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the job.")]

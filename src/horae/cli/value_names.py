@@ -18,10 +18,10 @@ def name_value(parameter: Any) -> None:
     """Name the value of one option or argument in the help. Idempotent."""
     usual = getattr(parameter, "display_type_rich", None)
     if usual is not None and not isinstance(usual, partial):
-        parameter.display_type_rich = partial(_shown, parameter, usual)
+        parameter.display_type_rich = partial(_display_type, parameter, usual)
 
 
-def _shown(parameter: Any, usual: Any, ctx: Any) -> str | None:
+def _display_type(parameter: Any, usual: Any, ctx: Any) -> str | None:
     if parameter.param_type_name == "argument" or getattr(parameter, "is_flag", False):
         return None  # the column before names an argument
     text = str(usual(ctx) or "")

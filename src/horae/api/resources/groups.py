@@ -12,7 +12,7 @@ from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.resources.job_types import not_startable, translate_errors
-from horae.api.views import GroupView, group_view
+from horae.api.views import GroupView
 from horae.client.jobs.creating import Member
 from horae.domain.names import LONGEST_NAME
 from horae.types import JobType
@@ -58,7 +58,7 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
             started = await services.jobs.start_group(
                 members, then=then, on_failure=group.on_failure, owner=actor.id, counted=True
             )
-    return group_view(started)
+    return GroupView.model_validate(started)
 
 
 @router.get("/{group_id}/", responses=document_errors(404))
@@ -66,7 +66,7 @@ async def get_group(
     services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath
 ) -> GroupView:
     """Read a group, with the progress of its members."""
-    return group_view(await services.jobs.get_group(group_id, owner=actor.reading_as))
+    return GroupView.model_validate(await services.jobs.get_group(group_id, owner=actor.reading_as))
 
 
 @router.post("/{group_id}/cancel/", responses=document_errors(400, 404))
@@ -75,6 +75,6 @@ async def cancel_group(
 ) -> GroupView:
     """Cancel the members that have not ended, and the job after them. Idempotent."""
     async with services.record_change(actor, "group.cancel", str(group_id)):
-        return group_view(
+        return GroupView.model_validate(
             await services.jobs.cancel_group(group_id, owner=actor.changing_as, by=actor.id)
         )

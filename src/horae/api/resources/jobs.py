@@ -99,7 +99,7 @@ class JobQuery(RequestModel):
     @field_validator("job_ids")
     @classmethod
     def _check_ids(cls, text: str | None) -> str | None:
-        ids = _given(text)
+        ids = _split_filter(text)
         if len(ids) > MOST_IDS:
             raise _invalid(f"{len(ids)} ids are too many; ask for {MOST_IDS} at a time")
         if not all(item.isascii() and item.isdigit() and int(item) <= LARGEST_ID for item in ids):
@@ -110,7 +110,7 @@ class JobQuery(RequestModel):
     @classmethod
     def _check_states(cls, text: str | None) -> str | None:
         try:
-            wanted_states(_given(text))
+            wanted_states(_split_filter(text))
         except InvalidRequest as error:
             raise _invalid(storable(str(error))) from error
         return text
@@ -281,7 +281,7 @@ def _invalid(reason: str) -> PydanticCustomError:
     return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
 
-def _given(text: str | None) -> list[str]:
+def _split_filter(text: str | None) -> list[str]:
     if text is not None and not text.strip():
         raise PydanticCustomError("blank", "this must not be blank; leave it out for no filter")
     return _parts(text) or []

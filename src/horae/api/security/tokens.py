@@ -26,7 +26,7 @@ class Token:
 
 def tokens_of(entries: Iterable[str]) -> list[Token]:
     """Parse the configured tokens; the text of a `ConfigurationError` contains no part of them."""
-    tokens = [_token(number, entry) for number, entry in enumerate(entries, 1)]
+    tokens = [_parse_token(number, entry) for number, entry in enumerate(entries, 1)]
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")
     return tokens
@@ -37,7 +37,7 @@ def digest_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _token(number: int, entry: str) -> Token:
+def _parse_token(number: int, entry: str) -> Token:
     name, _, rest = entry.partition(":")
     roles, _, secret = rest.partition(":")
     if not is_id(name) or not set(roles.split("+")) <= set(Role):

@@ -1,7 +1,7 @@
 """How rows and values look in answers of the HTTP interface. Pure."""
 
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
-from horae.api.views.groups import GroupView, group_view
+from horae.api.views.groups import GroupView
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.jobs import (
     AttemptList,
@@ -66,7 +66,6 @@ __all__ = [
     "TickList",
     "attempt_views",
     "deployment_list",
-    "group_view",
     "log_views",
     "node_item",
     "response_model_of",

@@ -5,7 +5,6 @@ from datetime import datetime
 from pydantic import Field
 
 from horae.api.models import View
-from horae.domain.jobs import Group
 
 
 class GroupView(View):
@@ -36,8 +35,3 @@ class GroupView(View):
     ended_on: datetime | None = Field(
         validation_alias="ended_at", description="When the last member ended."
     )
-
-
-def group_view(group: Group) -> GroupView:
-    """Return the view of a group."""
-    return GroupView.model_validate(group)

@@ -24,24 +24,23 @@ Gap = Annotated[
     DstGap, typer.Option(help="Times skipped when clocks go forward: shift past the gap, or skip.")
 ]
 Fold = Annotated[DstFold, typer.Option(help="Times repeated when clocks go back: which one fires.")]
-After = Annotated[
-    str | None,
-    typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]"),
-]
-Count = Annotated[int, typer.Option(min=1, max=10_000, help="Number of times.")]
-Inclusive = Annotated[bool, typer.Option("--inclusive", help="Include the start time itself.")]
 
 
 @cron_app.command("next")
 def next_fires(
     expression: Expression,
     *,
-    after: After = None,
-    count: Count = 5,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="ISO", help="Start time; without an offset it is in ZONE. [now]"),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="Number of times.")] = 5,
     timezone: Timezone = "UTC",
     dst_gap: Gap = "shift",
     dst_fold: Fold = "first",
-    inclusive: Inclusive = False,
+    inclusive: Annotated[
+        bool, typer.Option("--inclusive", help="Include the start time itself.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the next times an expression fires, one per line, with their offset from UTC."""

@@ -33,39 +33,8 @@ class Against(StrEnum):
     DEPLOYED = "deployed"
 
 
-Days = Annotated[int, typer.Option(min=1, max=3_660, help="Length of the period.")]
 Start = Annotated[
     str | None, typer.Option(metavar="ISO", help="Start of the period. Default: now.")
-]
-Zone = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Time zone of times without an offset, and of the output."),
-]
-Durations = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--duration",
-        metavar="[NAME=]LENGTH",
-        help=(
-            "How long runs of a schedule take, instead of the mean of those that succeeded; without"
-            " a name: runs of schedules of which none has succeeded. Repeatable. [1s]"
-        ),
-    ),
-]
-AgainstOption = Annotated[
-    Against | None,
-    typer.Option(
-        help="Compare with the deployed schedules: list the runs that this code would add or drop."
-    ),
-]
-Limit = Annotated[
-    int,
-    typer.Option(
-        min=1, max=100_000, help="Maximum number of lines of each list; others are counted."
-    ),
-]
-NoDatabase = Annotated[
-    bool, typer.Option("--no-database", help="Use no measured durations, pauses and changes.")
 ]
 
 
@@ -73,13 +42,44 @@ def forecast(
     context: typer.Context,
     app: Application = None,
     *,
-    days: Days = 30,
+    days: Annotated[int, typer.Option(min=1, max=3_660, help="Length of the period.")] = 30,
     start: Start = None,
-    timezone: Zone = "UTC",
-    duration: Durations = None,
-    against: AgainstOption = None,
-    limit: Limit = 20,
-    no_database: NoDatabase = False,
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Time zone of times without an offset, and of the output."
+        ),
+    ] = "UTC",
+    duration: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--duration",
+            metavar="[NAME=]LENGTH",
+            help=(
+                "How long runs of a schedule take, instead of the mean of"
+                " those that succeeded; without"
+                " a name: runs of schedules of which none has succeeded. Repeatable. [1s]"
+            ),
+        ),
+    ] = None,
+    against: Annotated[
+        Against | None,
+        typer.Option(
+            help=(
+                "Compare with the deployed schedules: list the runs that"
+                " this code would add or drop."
+            )
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100_000, help="Maximum number of lines of each list; others are counted."
+        ),
+    ] = 20,
+    no_database: Annotated[
+        bool, typer.Option("--no-database", help="Use no measured durations, pauses and changes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Forecast what the schedules of an application will do.

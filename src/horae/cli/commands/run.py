@@ -33,76 +33,13 @@ from horae.storage.engine import shown
 if TYPE_CHECKING:
     from horae.api.serving import HttpServer  # needs the extra `web`
 
-Apps = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="APP...",
-        help="Applications to run, as module:attribute. Default: --app or HORAE_APP.",
-    ),
-]
-Concurrency = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="Maximum number of jobs that run at a time, over all applications."
-    ),
-]
-Processes = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Maximum number of jobs in child processes at a time, in addition to the others.",
-    ),
-]
-MaxJobs = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Replace a child process after so many jobs.")
-]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Replace a child process that uses more memory after a job, such as 500MB.",
-    ),
-]
-QueueNames = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all."),
-]
-Roles = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="What the process does: worker, scheduler, web, with commas. Default: all.",
-    ),
-]
-Worker = Annotated[bool | None, typer.Option("--worker/--no-worker", help="Run jobs.")]
-Scheduler = Annotated[
-    bool | None, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")
-]
-Api = Annotated[
-    bool | None, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")
-]
-Host = Annotated[str | None, typer.Option(metavar="NAME", help="Address to listen on. [127.0.0.1]")]
 Port = Annotated[
     int | None,
     typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one. [8080]"),
 ]
-LocalStaff = Annotated[
-    bool,
-    typer.Option(
-        "--local-staff",
-        help="Give every user of this machine the staff role; only with a host such as 127.0.0.1.",
-    ),
-]
 Name = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="Name of the node in lists. Default: the host name."),
-]
-Grace = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME", help="How long running jobs may continue after a signal, such as 30s. [30s]"
-    ),
 ]
 Format = Annotated[
     LogFormat | None,
@@ -112,38 +49,96 @@ Format = Annotated[
         help="Format of the log on stderr: text or json. Default: text.",
     ),
 ]
-Level = Annotated[
-    LogLevel | None,
-    typer.Option(
-        "--log-level",
-        metavar="LEVEL",
-        help="Lowest level to log: debug, info, warning or error. Default: info.",
-    ),
-]
 
 log = guarded_log("horae.cli")
 
 
 def run(
     context: typer.Context,
-    apps: Apps = None,
+    apps: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="APP...",
+            help="Applications to run, as module:attribute. Default: --app or HORAE_APP.",
+        ),
+    ] = None,
     *,
-    concurrency: Concurrency = None,
-    processes: Processes = None,
-    max_jobs_per_child: MaxJobs = None,
-    max_child_memory: MaxMemory = None,
-    queues: QueueNames = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Maximum number of jobs that run at a time, over all applications.",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Maximum number of jobs in child processes at a time, in addition to the others.",
+        ),
+    ] = None,
+    max_jobs_per_child: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Replace a child process after so many jobs."),
+    ] = None,
+    max_child_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Replace a child process that uses more memory after a job, such as 500MB.",
+        ),
+    ] = None,
+    queues: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all."),
+    ] = None,
     name: Name = None,
-    grace: Grace = None,
-    roles: Roles = None,
-    worker: Worker = None,
-    scheduler: Scheduler = None,
-    api: Api = None,
-    host: Host = None,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long running jobs may continue after a signal, such as 30s. [30s]",
+        ),
+    ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="What the process does: worker, scheduler, web, with commas. Default: all.",
+        ),
+    ] = None,
+    worker: Annotated[bool | None, typer.Option("--worker/--no-worker", help="Run jobs.")] = None,
+    scheduler: Annotated[
+        bool | None, typer.Option("--scheduler/--no-scheduler", help="Fire schedules.")
+    ] = None,
+    api: Annotated[
+        bool | None, typer.Option("--api/--no-api", help="Serve the HTTP API and the dashboard.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Address to listen on. [127.0.0.1]")
+    ] = None,
     port: Port = None,
-    local_staff: LocalStaff = False,
+    local_staff: Annotated[
+        bool,
+        typer.Option(
+            "--local-staff",
+            help=(
+                "Give every user of this machine the staff role; only with a"
+                " host such as 127.0.0.1."
+            ),
+        ),
+    ] = False,
     log_format: Format = None,
-    log_level: Level = None,
+    log_level: Annotated[
+        LogLevel | None,
+        typer.Option(
+            "--log-level",
+            metavar="LEVEL",
+            help="Lowest level to log: debug, info, warning or error. Default: info.",
+        ),
+    ] = None,
 ) -> None:
     """Run a node in the foreground, with the HTTP API and the dashboard.
 

@@ -74,12 +74,12 @@ class Service:
         answering = [asyncio.Event() for _ in self._servers]
         async with asyncio.TaskGroup() as group:
             for server, ready in zip(self._servers, answering, strict=True):
-                group.create_task(self._guarded(server.url, server.run(closing, ready.set)))
+                group.create_task(self._run_guarded(server.url, server.run(closing, ready.set)))
             announcing = group.create_task(self._announce_when_ready(answering))
             async with asyncio.TaskGroup() as living:
                 living.create_task(self._ordered_to_stop.wait())
                 for node in self._nodes:
-                    living.create_task(self._guarded("a node", node.run()))
+                    living.create_task(self._run_guarded("a node", node.run()))
             announcing.cancel()
             closing.set()
         self._loop = None
@@ -89,7 +89,7 @@ class Service:
             int(self.failed)
         )  # begins before the loop waits for tasks that ignore being cancelled
 
-    async def _guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
+    async def _run_guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
         except ConfigurationError as error:
