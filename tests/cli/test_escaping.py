@@ -7,7 +7,7 @@ import pytest
 from horae import JobState
 from horae.cli.commands.doctor import print_finding
 from horae.cli.failures import complain
-from horae.cli.printing.job_views import line_of, print_job
+from horae.cli.printing.job_views import as_values, line_of, print_job
 from horae.client.doctor.finding import warning
 from horae.domain.jobs.job import AttemptOutcome
 from horae.storage.engine.database import Database
@@ -53,7 +53,8 @@ def test_further_lines_are_indented(database: Database, capsys: pytest.CaptureFi
             error=FORGED,
             traceback=FORGED,
         )
-        print_job(job, horae.registry, [attempt])
+        values = {**as_values(job, horae.registry), "weight": 1, "attempts": [attempt]}
+        print_job(job, values)
         shown = capsys.readouterr().out
         assert_harmless(shown)
         assert "attempt 1:\n    no\n    ok " in shown
