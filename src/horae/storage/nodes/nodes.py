@@ -143,7 +143,8 @@ lock_key IS NOT NULL AND NOT EXISTS (
 
 
 _running = select(func.count()).where(jobs.c.node_id == nodes.c.id).scalar_subquery()
-_lock_free: Any = PerDatabase(literal_column(_LOCK_FREE, Boolean()), null())
+_unknown: Any = null()
+_lock_free: Any = PerDatabase(literal_column(_LOCK_FREE, Boolean()), _unknown)
 VIEW: Final[Select[Any]] = select(
     nodes,
     seconds_since(nodes.c.heartbeat_at).label("silence"),

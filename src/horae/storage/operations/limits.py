@@ -99,11 +99,10 @@ def view(connection: Connection) -> list[LimitView]:
     """Return every limit that a job was created under, or that was changed, by name."""
 
     def limit(row: Mapping[str, Any]) -> LimitView:
-        numbers = {
-            name: None if row[name] is None else LimitNumbers.from_json(row[name])
-            for name in ("declared", "changed")
-        }
-        return LimitView(**{**row, **numbers})
+        given: dict[str, Any] = dict(row)
+        for name in ("declared", "changed"):
+            given[name] = None if row[name] is None else LimitNumbers.from_json(row[name])
+        return LimitView(**given)
 
     return readable(limits.name, connection.execute(VIEW).mappings(), limit)
 

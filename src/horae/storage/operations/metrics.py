@@ -1,8 +1,9 @@
 """Figures about the jobs that ended between two moments, one row for each type."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
@@ -88,7 +89,7 @@ def horizon(connection: Connection, seconds: float) -> datetime:
 def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:
     """Return the figures of the jobs that ended after `since` and up to `until`."""
     middle = len(PICK_UP_BOUNDS)
-    rows = connection.execute(TALLIES, {"since": since, "until": until})
+    rows: Iterable[Any] = connection.execute(TALLIES, {"since": since, "until": until})
     return [
         Tally(
             kind,
@@ -106,7 +107,7 @@ def tallies(connection: Connection, since: datetime, until: datetime) -> list[Ta
 
 def lateness(connection: Connection, since: datetime, until: datetime) -> list[LatenessTally]:
     """Return how late the runs were fired that ended after `since` and up to `until`."""
-    rows = connection.execute(LATENESS, {"since": since, "until": until})
+    rows: Iterable[Any] = connection.execute(LATENESS, {"since": since, "until": until})
     return [
         LatenessTally(kind, count, total, tuple(counts)) for kind, count, total, *counts in rows
     ]

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
-    Row,
-    Select,
     and_,
     case,
     cast,
@@ -36,7 +34,7 @@ from horae.storage.engine import (
 from horae.storage.jobs import jobs
 from horae.storage.schedules import UNREADABLE, rules_from, schedule_statistics, schedules
 
-LOCK: Final[Select[Any]] = (
+LOCK: Final = (
     select(
         schedules.c.id,
         schedules.c.run_token,
@@ -121,7 +119,7 @@ def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
     return set(ended.values())
 
 
-def _keeps_plan(row: Row[Any]) -> bool:
+def _keeps_plan(row: Any) -> bool:
     if row.last_tick is None or row.next_start is None:
         return False
     if row.moved_start is not None or row.backfill_next is not None:  # another start may come first
