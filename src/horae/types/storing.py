@@ -28,4 +28,4 @@ def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> S
         )
     if (why := unreadable_json(text)) is not None:
         raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
-    return Stored(text)
+    return stored if text is stored.text else Stored(text)
