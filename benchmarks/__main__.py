@@ -33,6 +33,7 @@ from benchmarks.ground import Grounds, Scale, open_grounds
 BENCHMARKS: Mapping[str, Callable[[Grounds, Scale], list[Figure]]] = {
     "single": inserts.single,
     "batch": inserts.batch,
+    "shared": inserts.shared,
     "drain": drains.coroutines,
     "threads": drains.functions,
     "group": drains.groups,

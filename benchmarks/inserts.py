@@ -1,5 +1,6 @@
 """Creating jobs: one committed insert after another, and ten thousand in one statement."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -10,6 +11,9 @@ Work = Callable[[Ground, int], None]
 
 SINGLE = Budget("ratio at least", 0.6)
 BATCH = Budget("ratio at least", 0.5)
+SHARED = Budget("ratio at least", 10.0)
+CALLERS = 1000
+"""Coroutines that start jobs at the same time."""
 SLICES = 20
 """Turns into which the inserts of one round are divided."""
 
@@ -35,6 +39,19 @@ def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
     ]
     return [
         _figure("batch insert", count, ground, side, BATCH)
+        for ground, side in zip(grounds, sides, strict=True)
+    ]
+
+
+def shared(grounds: Grounds, scale: Scale) -> list[Figure]:
+    """Measure many coroutines that start jobs at the same time, beside one that starts as many."""
+    count = scale.share(10)
+    sides = [
+        _side_by_side(ground, scale.rounds, count, 2, (_start_at_once, _start_in_turn))
+        for ground in grounds
+    ]
+    return [
+        _figure(f"starts of {CALLERS:,} tasks beside one", count, ground, side, SHARED)
         for ground, side in zip(grounds, sides, strict=True)
     ]
 
@@ -73,6 +90,31 @@ def _start(ground: Ground, count: int) -> None:
 def _insert(ground: Ground, count: int) -> None:
     for _ in range(count):
         ground.raw.insert()
+
+
+def _start_at_once(ground: Ground, count: int) -> None:
+    horae, noop = ground.application.horae, ground.application.noop
+
+    async def start_share(share: int) -> None:
+        for _ in range(share):
+            await horae.aio.jobs.start(noop)
+
+    async def start_all() -> None:
+        async with asyncio.TaskGroup() as callers:
+            for _ in range(CALLERS):
+                callers.create_task(start_share(max(count // CALLERS, 1)))
+
+    asyncio.run(start_all())
+
+
+def _start_in_turn(ground: Ground, count: int) -> None:
+    horae, noop = ground.application.horae, ground.application.noop
+
+    async def start_all() -> None:
+        for _ in range(count):
+            await horae.aio.jobs.start(noop)
+
+    asyncio.run(start_all())
 
 
 def _start_many(ground: Ground, count: int) -> None:
