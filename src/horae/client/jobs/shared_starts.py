@@ -15,11 +15,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from sqlalchemy.exc import DBAPIError
-
 from horae.client.changes import is_requested
-from horae.client.jobs.creating import NewJob, SharedInserts, job_of
-from horae.client.jobs.creating.new_job import max_count_of, new_job
+from horae.client.jobs.creating import NewJob, SharedInserts, job_of, max_count_of, new_job
 from horae.domain.jobs import Job
 from horae.forking import BuiltAnewInChild
 from horae.storage.engine import Database, Use, is_of_data, set_error, set_result
@@ -160,7 +157,7 @@ class SharedStarts(BuiltAnewInChild):
             return
         try:
             inserted = self._inserts.insert([new.row for _, new in shared])
-        except DBAPIError as error:
+        except Exception as error:
             if len(shared) == 1 or not is_of_data(error):
                 raise
             # The database has refused a value of one of them.

@@ -30,7 +30,14 @@ from horae.client.jobs.creating.members import (
     count_members,
     create_group,
 )
-from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job, repetition_of, take_batch
+from horae.client.jobs.creating.new_job import (
+    NewJob,
+    NewJobs,
+    max_count_of,
+    new_job,
+    repetition_of,
+    take_batch,
+)
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.creating.sharing import SharedInserts
 from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
@@ -56,6 +63,7 @@ __all__ = [
     "create_once",
     "create_plain",
     "job_of",
+    "max_count_of",
     "new_job",
     "once",
     "refusal_by_position",

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError
-
 from horae.errors import Unavailable
 from horae.forking import BuiltAnewInChild
 from horae.storage.engine import Database, is_of_data
@@ -94,7 +92,7 @@ class SharedInserts(BuiltAnewInChild):
         finally:
             # A value that the database refuses concerns one of them: each inserts its own jobs.
             # After any other error the jobs may have been inserted.
-            if len(starts) == 1 or not (isinstance(error, DBAPIError) and is_of_data(error)):
+            if error is None or len(starts) == 1 or not is_of_data(error):
                 for start in starts:
                     start.error = error
             self._pass_on()
