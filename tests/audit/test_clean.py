@@ -16,7 +16,7 @@ from tests.harness.applications import execute, rows
 from tests.schedules.driver import HERE, Driver
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_a_history_with_many_events_has_no_findings(driver: Driver, seed: int) -> None:
     declare(driver.horae)
     live(driver, seed)

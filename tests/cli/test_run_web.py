@@ -38,6 +38,7 @@ def read(url: str) -> Any:
     return answer.json()
 
 
+@ON_SQLITE
 def test_a_node_serves_until_its_last_job_has_ended(
     begin: Begin, start: Callable[..., JobId], folder: Path
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_node_serves_until_its_last_job_has_ended(
         httpx.get(url)
 
 
+@ON_SQLITE
 def test_without_roles_it_is_a_web_server_and_no_node(
     begin: Begin, start: Callable[..., JobId], database: Database
 ) -> None:

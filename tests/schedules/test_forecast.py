@@ -74,7 +74,9 @@ def as_ledger(found: ScheduleForecast) -> list[tuple[datetime, datetime, int, st
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("clocked_database", ["sqlite"], indirect=True)
 def test_a_forecast_decides_as_the_ledger_of_a_month(driver: Driver) -> None:
+    """On one kind of database: the forecast reads none, and the firing is tested on both."""
     declare(driver)
     driver.horae.deploy()
     begun = driver.database.autocommit(reading.all_of)
