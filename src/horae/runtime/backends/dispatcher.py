@@ -206,10 +206,11 @@ class Dispatcher:
         may run the job first.
         """
         backend, queue = destination
-        missing: int | None = None
+        missing, is_known = 0, False
         with self._warnings[destination].guard("queue %s of %s cannot be read: %s", queue, backend):
             missing = count - self._registry.backends[backend].depth(queue)
-        if missing is None:
+            is_known = True
+        if not is_known:
             return
         # Messages of other applications in the queue may hide for a while that some are missing.
         after = self._timing.lost_after if missing > 0 else self._timing.lost_for_certain

@@ -192,7 +192,7 @@ class RunMonitor:
             attempt.claim.id for attempt in ordered if attempt.claim.schedule_id is not None
         ]:
             # The bodies have their orders, even if schedules do not show it.
-            with ThrottledWarning().guard(
+            with log.guard(
                 "cannot record for %d schedules that their runs were ordered to stop: %s",
                 len(scheduled),
             ):

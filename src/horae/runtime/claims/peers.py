@@ -10,6 +10,7 @@ this: a job that no chosen node takes is found by polling.
 import asyncio
 import time
 from contextlib import suppress
+from logging import DEBUG
 from random import Random
 from typing import Final, Protocol
 
@@ -64,11 +65,10 @@ class Peers:
         """
         while not self._database.is_file:
             self._changed.clear()
-            try:
-                self._known = await self._database.autocommit_async(peers.peers_of, self._node)
-            except Exception as error:  # noqa: BLE001 - the database may be unavailable for a while
-                log.debug("cannot read which other nodes there are: %s", error)
-                self._known = peers.LivePeers()
+            known = peers.LivePeers()
+            with log.guard("cannot read which other nodes there are: %s", level=DEBUG):
+                known = await self._database.autocommit_async(peers.peers_of, self._node)
+            self._known = known
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.read_every * self._rng.uniform(0.9, 1.1)):
                     await self._changed.wait()

@@ -175,11 +175,12 @@ class Worker:
         # Jobs of lanes are to begin at once, or soon where bodies end quickly.
         soon = min(self._throughput.recent, self._timing.prefetch)
         slots = min(room, max(self._slots.free - len(self._prefetched), soon))
-        look, taken = AT_ONCE, None
+        look, taken, answered = AT_ONCE, list[Claim](), False
         with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expect():
             claimed, look = await self._claimer.claim(room, slots)
-            taken = await self._suspects.sift(claimed, self._held.ids)
-        if taken is None:
+            taken = list(await self._suspects.sift(claimed, self._held.ids))
+            answered = True
+        if not answered:
             self._look = AT_ONCE
             await asyncio.sleep(self._rng.uniform(0.2, 1.0))
             return

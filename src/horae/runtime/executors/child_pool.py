@@ -15,7 +15,6 @@ from typing import Any, Final
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import START_UP
 from horae.runtime.executors.child_process import ChildProcess
-from horae.runtime.throttled_warning import ThrottledWarning
 
 MEGABYTE: Final = 1_000_000
 
@@ -154,7 +153,7 @@ class ChildPool:
         if self._one_at_a_time and self._starting:
             return
         # The next job tries again.
-        with ThrottledWarning().guard("no child process can be started ahead of the next job: %s"):
+        with log.guard("no child process can be started ahead of the next job: %s"):
             self._ahead.append(self._new())
 
     def close(self) -> None:

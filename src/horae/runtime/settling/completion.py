@@ -13,7 +13,6 @@ from horae.runtime.bodies import FinishedRun, Reporter
 from horae.runtime.components import Components
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.signals import Rescued, Signals
-from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
 from horae.storage.schedules import AppliedPlan
@@ -112,9 +111,7 @@ class Completion:
 
     async def _cancel_members(self, group_id: GroupId) -> None:
         # The sweeper of a node repeats what fails.
-        with ThrottledWarning().guard(
-            "the members of group %d cannot be cancelled yet: %s", group_id
-        ):
+        with log.guard("the members of group %d cannot be cancelled yet: %s", group_id):
             await self._database.in_service(partial(self._groups.cancel_members, group_id))
         self._hooks.wake()
 
@@ -136,9 +133,7 @@ class Completion:
     def _stop_run(self, decision: AppliedPlan, job_id: JobId) -> None:
         """Cancel the job of a run; what fails is repeated at the next nominal time."""
         by = f"schedule {decision.schedule.name}"[:LONGEST_CANCELLER]
-        with ThrottledWarning().guard(
-            "job %d cannot be stopped for the next run of its schedule: %s", job_id
-        ):
+        with log.guard("job %d cannot be stopped for the next run of its schedule: %s", job_id):
             self._live.request_cancel(
                 job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE)
             )

@@ -117,7 +117,7 @@ class HookService:
             log.warning("a clean-up is postponed, because the system has no thread left for it")
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
-        with ThrottledWarning().guard("a clean-up failed and will be repeated: %s"):
+        with log.guard("a clean-up failed and will be repeated: %s"):
             if removed := self._hooks.remove(name, kept, oldest):
                 log.info("%d ended jobs were deleted", removed)
             return
