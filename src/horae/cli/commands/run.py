@@ -264,7 +264,7 @@ def announce(
     as_json: bool,
 ) -> None:
     """Print that everything is ready: a line of text, or of JSON if the log is JSON."""
-    ready = [
+    ready: list[dict[str, Any]] = [
         {
             "id": node.id,
             "roles": options["roles"],
