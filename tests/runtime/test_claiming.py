@@ -400,7 +400,7 @@ class TestLostAnswers:
             return len(runs)
 
         monkeypatch.setattr(claims, "claim", claim_once_then_fail)
-        monkeypatch.setattr(claims, "orphaned", note)
+        monkeypatch.setattr(claims, "find_orphaned", note)
         async with running_node(horae, timing=POLLS_QUICKLY):
             job = await horae.aio.jobs.start(work)
             await until_set(begun)
