@@ -128,9 +128,9 @@ def of_horae(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 def test_the_command_line_masks_secrets(horae: Horae, capsys: pytest.CaptureFixture[str]) -> None:
     job_type = horae.job(name="send")(taking(Annotated[str, Secret()]))
     job = horae.jobs.start(job_type, given=HIDDEN)
-    print_job(job, horae.registry, [])
+    print_job(job, {**as_values(job, horae.registry), "weight": 1, "attempts": []})
     assert "{'given': '••••••'}" in capsys.readouterr().out
-    print_job(job, Registry(), [])
+    print_job(job, {**as_values(job, Registry()), "weight": 1, "attempts": []})
     shown = capsys.readouterr().out
     assert (
         "not shown, because it is not known which are secret; name the program with --app" in shown

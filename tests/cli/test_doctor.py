@@ -38,7 +38,7 @@ from horae.storage.operations.doctor import (
     RowEstimate,
     Server,
     do_nothing,
-    started,
+    find_started,
 )
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
@@ -237,7 +237,7 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path
 
 
 def test_without_lock_information_no_holder_is_named(database: Database) -> None:
-    found = file.lock_finding(None, [], database.autocommit(started), Registry())
+    found = file.lock_finding(None, [], database.autocommit(find_started), Registry())
     assert found.message.startswith("a process has held the write lock for longer than")
 
 

@@ -359,6 +359,7 @@ class TestNodes:
                 claim = await horae.components.database.autocommit_async(
                     claims.claim_one, job.id, node.id or NODE
                 )
+                assert claim is not None
                 search = asyncio.ensure_future(threads._hand_back_unknown())  # noqa: SLF001 - as it does now and then
                 await asyncio.wait([search], timeout=0.3)
                 assert not search.done()
