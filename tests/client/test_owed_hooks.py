@@ -420,7 +420,7 @@ class TestNothingIsHeldUp:
         assert threads.close(20)
 
     async def test_a_slow_before_delete_delays_neither_the_node_nor_other_types(
-        self, horae: Horae, calls: Calls
+        self, horae: Horae, calls: Calls, caplog: pytest.LogCaptureFixture
     ) -> None:
         hooked(horae, calls, "hanging")
         hooked(horae, calls, "quick")
@@ -429,13 +429,15 @@ class TestNothingIsHeldUp:
         calls.made.clear()
         calls.slow.add("hanging")
         database = horae.components.database
-        service = HookService(database, Hooks(database, horae.registry), 60.0, HookTiming())
-        service.clean_up()
+        timing = HookTiming(look_every=0.05, clean_every=0.05, gone_every=0.05)
+        service = HookService(database, Hooks(database, horae.registry), 60.0, timing)
+        run = asyncio.ensure_future(service.run())
         await calls.made.reaches(1)
         assert calls.made == [f"before_delete {ids[1]}"]
-        service.clean_up()  # the first one of the hanging type has not ended
+        await until(lambda: "the last clean-up of type hanging is still running" in caplog.text)
         calls.door.set()
         await until_stored(horae, lambda: not rows(horae, "SELECT id FROM horae_jobs"))
+        run.cancel()
         assert calls.made == [f"before_delete {ids[1]}", f"before_delete {ids[0]}"]
 
     async def test_a_cancel_over_http_does_not_wait(self, horae: Horae, calls: Calls) -> None:

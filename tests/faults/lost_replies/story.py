@@ -130,6 +130,9 @@ class Story:
                 self.horae, "UPDATE horae_jobs SET attempt = 2, lease = 2 WHERE id = :id", id=job_id
             )
 
+    async def _start_at_once(self) -> None:
+        await asyncio.gather(*[self.horae.aio.jobs.start("looped") for _ in range(4)])
+
     def _jobs(self) -> None:
         jobs = self.horae.jobs
         again(lambda: self.queues.limit("limited", 2))
@@ -137,6 +140,8 @@ class Story:
             again(partial(jobs.start, name))
         again(lambda: jobs.start_many("bound", [{}] * 3))
         again(lambda: jobs.start_many("limited", [{}] * 5))
+        again(lambda: jobs.start("logging"))
+        again(lambda: asyncio.run(self._start_at_once()))
         again(lambda: jobs.start("looped", unique_key="only", on_duplicate="return"))
         again(lambda: jobs.start("looped", unique=Unique(by=()), on_duplicate="replace"), Conflict)
         for _ in range(2):
