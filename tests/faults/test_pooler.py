@@ -127,9 +127,10 @@ class TestUsedUpSessions:
             with logged(job):
                 job.connection.execute(text("SELECT pg_sleep(0.7)"))
 
+        # Before the bodies take all sessions: a caller may wait for one too long as well.
+        ids = await horae.aio.jobs.start_many(slow, [{}] * 8)
+        ids += await horae.aio.jobs.start_many("threaded", [{"seed": 1}] * 10)
         async with running_node(horae, concurrency=8, liveness=PATIENT):
-            ids = await horae.aio.jobs.start_many(slow, [{}] * 8)
-            ids += await horae.aio.jobs.start_many("threaded", [{"seed": 1}] * 10)
 
             async def all_over() -> bool:
                 return not rows(horae, "SELECT 1 FROM horae_jobs WHERE finished_at IS NULL")

@@ -37,31 +37,31 @@ OTHER: Final = "other"
 QueueGauge: TypeAlias = tuple[str, Callable[[Sequence[Any]], float]]
 """The help of a gauge, and its value for the queues that share a label."""
 QUEUE_GAUGES: Final[Mapping[str, QueueGauge]] = {
-    "backlog_jobs": ("Pending jobs.", lambda group: sum(each.pending for each in group)),
-    "running_jobs": ("Running jobs.", lambda group: sum(each.started for each in group)),
-    "oldest_due_seconds": (
+    "horae_backlog_jobs": ("Pending jobs.", lambda group: sum(each.pending for each in group)),
+    "horae_running_jobs": ("Running jobs.", lambda group: sum(each.started for each in group)),
+    "horae_oldest_due_seconds": (
         "For how long the longest waiting job has been due.",
         lambda group: max(0.0, *(each.oldest_due or 0.0 for each in group)),
     ),
-    "queue_paused": (
+    "horae_queue_paused": (
         "Whether the queue is paused.",
         lambda group: sum(each.paused_at is not None for each in group),
     ),
 }
 DEPTH_GAUGES: Final[Mapping[str, QueueGauge]] = {
-    "queue_due_jobs": (
+    "horae_queue_due_jobs": (
         "Due jobs that wait only for a slot.",
         lambda group: sum(each.due for each in group),
     ),
-    "queue_work_seconds": (
+    "horae_queue_work_seconds": (
         "How long one slot would need for the due jobs.",
         lambda group: sum(each.work_seconds for each in group),
     ),
-    "queue_slots": (
+    "horae_queue_slots": (
         "Slots of the live nodes that can run the due jobs.",
         lambda group: max(each.slots for each in group),
     ),
-    "queue_seconds_ahead": (
+    "horae_queue_seconds_ahead": (
         "How long these slots need for the due jobs.",
         lambda group: max(
             math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
@@ -142,15 +142,19 @@ class Metrics(Collector):
                 ended.add_metric(labels, count)
             yield ended
             for name, text, histograms in (
-                ("job_pick_up", "From due to started, of ended jobs.", self._pick_up),
-                ("job_duration", "From started to ended, of ended jobs.", self._duration),
+                ("horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up),
                 (
-                    "schedule_lateness",
+                    "horae_job_duration_seconds",
+                    "From started to ended, of ended jobs.",
+                    self._duration,
+                ),
+                (
+                    "horae_schedule_lateness_seconds",
                     "From nominal time to fired, of ended jobs of schedules.",
                     self._lateness,
                 ),
             ):
-                family = HistogramMetricFamily(f"horae_{name}_seconds", text, labels=["type"])
+                family = HistogramMetricFamily(name, text, labels=["type"])
                 for label, histogram in sorted(histograms.items()):
                     family.add_metric([label], histogram.buckets(), histogram.total)
                 yield family
@@ -177,9 +181,9 @@ class Metrics(Collector):
         yield GaugeMetricFamily("horae_slots_used", "Slots of live nodes that are taken.", used)
         alive = sum(node.alive for node in seen)
         by_state = {"alive": alive, "dead": len(seen) - alive}
-        yield _gauge("nodes", "Nodes by state.", "state", by_state)
+        yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
         yield _gauge(
-            "unreadable_rows",
+            "horae_unreadable_rows",
             "Rows that this process could not read.",
             "table",
             unreadable_rows.count_by_table(),
@@ -214,7 +218,7 @@ class Metrics(Collector):
 
 
 def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(f"horae_{name}", text, labels=[label])
+    family = GaugeMetricFamily(name, text, labels=[label])
     for value_label, value in sorted(values.items()):
         family.add_metric([value_label], value)
     return family
