@@ -45,9 +45,9 @@ def batch(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 def shared(grounds: Grounds, scale: Scale) -> list[Figure]:
     """Measure many coroutines that start jobs at the same time, beside one that starts as many."""
-    count = scale.share(10)
+    count = scale.share(4)
     sides = [
-        _side_by_side(ground, scale.rounds, count, 2, (_start_at_once, _start_in_turn))
+        _side_by_side(ground, scale.rounds, count, 1, (_start_at_once, _start_in_turn))
         for ground in grounds
     ]
     return [

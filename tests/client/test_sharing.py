@@ -39,9 +39,11 @@ PATIENCE = 30.0
 class HeldDatabase:
     """Inserts as the database does, but the first `held` inserts wait for the test."""
 
-    def __init__(self, database: Database, held: int = sharing.MOST_AT_ONCE) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._first = threading.Semaphore(held)
+        self.is_file = database.is_file
+        self.held = 1 if self.is_file else sharing.MOST_AT_ONCE
+        self._first = threading.Semaphore(self.held)
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Event()
         self.calls: list[int] = []
@@ -67,8 +69,8 @@ def insert_behind(
     held: HeldDatabase, inserts: SharedInserts, rows: Sequence[JobRow]
 ) -> list[Future[Sequence[Inserted]]]:
     """Begin the held inserts, let a caller for each row wait behind them, then let all go on."""
-    pool = ThreadPoolExecutor(sharing.MOST_AT_ONCE + len(rows))
-    found = [pool.submit(inserts.insert, [PLAIN]) for _ in range(sharing.MOST_AT_ONCE)]
+    pool = ThreadPoolExecutor(held.held + len(rows))
+    found = [pool.submit(inserts.insert, [PLAIN]) for _ in range(held.held)]
     for _ in found:
         assert held.begun.acquire(timeout=PATIENCE)
     for count, row in enumerate(rows, start=1):
@@ -78,7 +80,7 @@ def insert_behind(
     held.go_on.set()
     wait(found, PATIENCE)
     pool.shutdown()
-    return found[sharing.MOST_AT_ONCE :]
+    return found[held.held :]
 
 
 def test_callers_who_wait_share_one_insert(database: Database, held: HeldDatabase) -> None:
@@ -90,7 +92,7 @@ def test_callers_who_wait_share_one_insert(database: Database, held: HeldDatabas
         PLAIN,
     ]
     found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
-    assert sorted(held.calls) == [1, 1, 4]
+    assert sorted(held.calls) == [*[1] * held.held, 4]
     jobs = {
         job.id: job
         for job in database.transact(reading.get_many, [each.result()[0].id for each in found])
@@ -115,14 +117,14 @@ def test_the_row_that_the_database_refuses_is_refused_alone(
     found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
     assert isinstance(found[1].exception(), DBAPIError)
     assert found[0].result()[0].id != found[2].result()[0].id
-    assert sorted(held.calls) == [1, 1, 1, 1, 1, 3]
+    assert sorted(held.calls) == [*[1] * held.held, 1, 1, 1, 3]
 
 
 def test_a_lost_answer_is_everybodys(held: HeldDatabase) -> None:
     held.failure = Unavailable("no answer")
     found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
     assert [str(each.exception()) for each in found] == ["no answer", "no answer"]
-    assert sorted(held.calls) == [1, 1, 2]
+    assert sorted(held.calls) == [*[1] * held.held, 2]
 
 
 def test_nobody_waits_for_a_leader_that_was_interrupted(held: HeldDatabase) -> None:
@@ -242,12 +244,12 @@ async def test_starts_that_wait_behind_a_stuck_one_are_refused(
     async with asyncio.TaskGroup() as group:
         with locked(database, "horae_jobs"):
             starts = []
-            for _ in range(5):
+            for _ in range(3 + horae.jobs.inserts.most_at_once):
                 starts.append(group.create_task(horae.aio.jobs.start(greet)))
                 await asyncio.sleep(0)
             with pytest.raises(DatabaseBusy):
                 await horae.aio.jobs.start(greet)
-    assert len({start.result().id for start in starts}) == 5
+    assert len({start.result().id for start in starts}) == len(starts)
 
 
 async def test_a_type_that_has_more_to_do_is_started_alone(horae: Horae) -> None:

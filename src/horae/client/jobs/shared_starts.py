@@ -1,8 +1,8 @@
 """Coroutines that start jobs at the same time: they share a thread, an INSERT and a commit.
 
-A coroutine that is alone has a thread at once. Those that come while `MOST_AT_ONCE` threads insert
-wait in a line, which the next free thread takes as a whole. Parameters are validated on the thread,
-in the context of the coroutine. Only jobs that one plain INSERT creates are shared.
+A coroutine that is alone has a thread at once. Those that come while threads insert wait in a line,
+which the next free thread takes as a whole. Parameters are validated on the thread, in the context
+of the coroutine. Only jobs that one plain INSERT creates are shared.
 """
 
 import asyncio
@@ -25,9 +25,7 @@ from horae.types.options import OPTIONS, StartOptions
 from horae.types.parameters import ModelParameters
 from horae.wakeup import WakeupChannel, work
 
-MOST_AT_ONCE: Final = 2
-"""Maximum number of threads of one event loop that insert jobs at the same time."""
-MOST_STARTS: Final = 100
+MOST_STARTS: Final = 400
 """Maximum number of jobs that one thread inserts at once."""
 
 
@@ -107,7 +105,7 @@ class SharedStarts(BuiltAnewInChild):
         self._database.caller_threads.check(Use.CHANGE, len(line.waiting))
         start = _Start(kind, options, values, copy_context(), loop.create_future())
         line.waiting.append(start)
-        if line.under_way < MOST_AT_ONCE:
+        if line.under_way < self._inserts.most_at_once:
             line.under_way += 1
             self._begin(loop, line)
         try:

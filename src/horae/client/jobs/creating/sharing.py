@@ -16,7 +16,7 @@ from horae.storage.engine import Database, is_of_data
 from horae.storage.jobs import Inserted, JobRow, creation
 
 MOST_AT_ONCE: Final = 2
-"""Maximum number of inserts under way at the same time."""
+"""Maximum number of inserts under way at the same time; one in a file, which has one writer."""
 MOST_ROWS: Final = 1000
 """Maximum number of jobs in one insert."""
 
@@ -40,6 +40,7 @@ class SharedInserts(BuiltAnewInChild):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.most_at_once = 1 if database.is_file else MOST_AT_ONCE
         self._lock = threading.Lock()
         self._under_way = 0
         self._waiting = deque[_Start]()
@@ -51,7 +52,7 @@ class SharedInserts(BuiltAnewInChild):
         """
         with self._lock:
             start = None
-            if self._under_way < MOST_AT_ONCE:
+            if self._under_way < self.most_at_once:
                 self._under_way += 1
             else:
                 start = _Start(rows)
