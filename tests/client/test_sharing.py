@@ -41,7 +41,7 @@ class HeldDatabase:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.is_file = database.is_file
+        self.is_file, self.busy_timeout = database.is_file, PATIENCE
         self.held = 1 if self.is_file else sharing.MOST_AT_ONCE
         self._first = threading.Semaphore(self.held)
         self.begun = threading.Semaphore(0)
@@ -132,6 +132,20 @@ def test_nobody_waits_for_a_leader_that_was_interrupted(held: HeldDatabase) -> N
     found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
     assert isinstance(found[0].exception(), KeyboardInterrupt)
     assert isinstance(found[1].exception(), Unavailable)
+
+
+def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None:
+    held.busy_timeout = 0.05
+    inserts = SharedInserts(held)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(held.held) as pool:
+        first = [pool.submit(inserts.insert, [PLAIN]) for _ in range(held.held)]
+        for _ in first:
+            assert held.begun.acquire(timeout=PATIENCE)
+        with pytest.raises(DatabaseBusy):
+            inserts.insert([PLAIN])
+        held.go_on.set()
+    assert all(each.result() for each in first)
+    assert len(inserts.insert([PLAIN])) == 1
 
 
 def test_many_threads_start_each_job_once(database: Database) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
-from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -117,7 +116,8 @@ class SharedStarts(BuiltAnewInChild):
 
     def _begin(self, loop: asyncio.AbstractEventLoop, line: _Line) -> None:
         """Let a thread insert all jobs that wait, or count one thread less."""
-        starts = [line.waiting.popleft() for _ in islice(list(line.waiting), MOST_STARTS)]
+        count = min(len(line.waiting), MOST_STARTS)
+        starts = [line.waiting.popleft() for _ in range(count)]
         if not starts:
             line.under_way -= 1
             return

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from horae.errors import Unavailable
+from horae.errors import DatabaseBusy, Unavailable
 from horae.forking import BuiltAnewInChild
 from horae.storage.engine import Database, is_of_data
 from horae.storage.jobs import Inserted, JobRow, creation
@@ -48,7 +48,8 @@ class SharedInserts(BuiltAnewInChild):
     def insert(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
         """Insert jobs that need no guard, and return their values in order.
 
-        Raises what the database raises: if an answer was lost, for all who share the insert.
+        Raises what the database raises: if an answer was lost, for all who share the insert. Raises
+        `DatabaseBusy` if the inserts of others last longer than the database's time limit.
         """
         with self._lock:
             start = None
@@ -63,9 +64,10 @@ class SharedInserts(BuiltAnewInChild):
             finally:
                 self._pass_on()
         try:
-            start.turn.acquire()
+            if not start.turn.acquire(timeout=self._database.busy_timeout):
+                self._leave(start)
         except BaseException:  # such as KeyboardInterrupt
-            self._leave(start)
+            self._withdraw(start)
             raise
         if start.leads:
             self._lead(start.leads)
@@ -115,6 +117,17 @@ class SharedInserts(BuiltAnewInChild):
         taken[0].turn.release()
 
     def _leave(self, start: _Start) -> None:
+        """Raise `DatabaseBusy`, or wait on if another caller inserts the jobs by now."""
+        with self._lock:
+            if start in self._waiting:
+                self._waiting.remove(start)
+                raise DatabaseBusy(
+                    "the inserts of other callers have lasted for"
+                    f" {self._database.busy_timeout:g} s; try again later"
+                )
+        start.turn.acquire()
+
+    def _withdraw(self, start: _Start) -> None:
         """Take back the jobs of a caller who no longer waits, if nobody inserts them yet."""
         with self._lock:
             if start in self._waiting:
