@@ -1,0 +1,57 @@
+"""The hot path: how many statements a start, a claimed batch and a settled batch take."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from horae import Horae
+from horae.storage.engine import Database
+from tests.harness.applications import application, counted_statements
+from tests.storage.arrange import claimed, settled, success
+
+JOBS = 50
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[Horae]:
+    with application(database) as horae:
+
+        @horae.job(name="import")
+        async def _load(number: int = 0) -> None: ...
+
+        horae.jobs.start("import")
+        asyncio.run(horae.aio.jobs.start("import"))  # the first call opens connections
+        yield horae
+
+
+def test_a_start_is_one_statement(horae: Horae) -> None:
+    with counted_statements(horae) as statements:
+        horae.jobs.start("import", number=1)
+        horae.jobs.start("import", number=1, owner="alice", delay="1h", meta={"trace": "0"})
+        asyncio.run(horae.aio.jobs.start("import"))
+    assert len(statements) == 3
+
+
+def test_starts_that_share_an_insert_are_few_statements(horae: Horae) -> None:
+    async def start_all() -> None:
+        async with asyncio.TaskGroup() as callers:
+            for _ in range(JOBS):
+                callers.create_task(horae.aio.jobs.start("import"))
+
+    with counted_statements(horae) as statements:
+        asyncio.run(start_all())
+    assert len(statements) <= 4
+
+
+def test_a_batch_is_one_statement_to_start_claim_and_settle(horae: Horae) -> None:
+    database = horae.components.database
+    settling = 2 if database.is_file else 1  # PostgreSQL also writes the attempts in one statement
+    with counted_statements(horae) as statements:
+        horae.jobs.start_many("import", [{"number": n} for n in range(JOBS)])
+        assert len(statements) == 1
+        claims = claimed(database, limit=JOBS)
+        assert len(claims) == JOBS
+        assert len(statements) == 2
+        assert len(settled(database, *map(success, claims)).settled) == JOBS
+        assert len(statements) == 2 + settling
