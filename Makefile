@@ -50,7 +50,7 @@ system: ## Install the Debian packages that the tests need (as root, where missi
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
 test: install system web web-check ## Run all tests, four files at a time, as many wait (ARGS="-k cron" selects some)
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --durations 30 --durations-min 5 --durations-json .pytest_cache/durations.json $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --durations 30 --durations-min 5 --durations-json=.pytest_cache/durations.json $(ARGS)
 
 test-nightly: install system ## Run the tests that are too slow for `make test` (ARGS="-k fifty" selects some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m nightly $(ARGS)
