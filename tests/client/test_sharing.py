@@ -273,3 +273,16 @@ async def test_a_type_that_has_more_to_do_is_started_alone(horae: Horae) -> None
     calls = [horae.aio.jobs.start(greet, owner="alice") for _ in range(4)]
     found = await asyncio.gather(*calls, return_exceptions=True)
     assert Counter(type(each) for each in found) == {Job: 1, MaxJobCountExceeded: 3}
+
+
+async def test_what_needs_more_than_an_insert_is_never_shared(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if `may_share` has not been told of a new option or rule."""
+
+    @horae.job(tags=["monthly"])
+    async def greet() -> None: ...
+
+    monkeypatch.setattr("horae.client.jobs.shared_starts.may_share", lambda *_: True)
+    found = await asyncio.gather(*[horae.aio.jobs.start(greet) for _ in range(5)])
+    assert [horae.jobs.get(job.id).tags for job in found] == [("monthly",)] * 5

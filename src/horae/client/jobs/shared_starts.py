@@ -36,7 +36,11 @@ _OTHER_OPTIONS: Final = OPTIONS.keys() - _STORED_AS_GIVEN
 
 
 def may_share(job_type: JobType[Any], options: StartOptions) -> bool:
-    """Return whether one plain INSERT creates the job, and only validators are called before it."""
+    """Return whether it seems that one plain INSERT creates the job, after validators alone.
+
+    What else an application does at a start must not hold up others; `NewJob` decides about the
+    INSERT.
+    """
     return not (
         job_type.prepares
         or job_type.named_limits
@@ -92,9 +96,9 @@ class SharedStarts(BuiltAnewInChild):
     ) -> Job | NewJob | None:
         """Create a job; None if that takes more than an insert, or calls the application.
 
-        A job of which the database has refused a value, or that of another one with it, is
-        returned as it was checked, and has to be inserted alone. Raises what checking or inserting
-        it raises, and `DatabaseBusy` if too many starts wait and none ends.
+        A job that needs more than an INSERT after all, or that the database has refused together
+        with others, is returned as it was checked, and has to be inserted alone. Raises what
+        checking or inserting it raises, and `DatabaseBusy` if too many starts wait and none ends.
         """
         kind = self._registry.resolve(job_type)
         if not may_share(kind, options):
@@ -150,7 +154,10 @@ class SharedStarts(BuiltAnewInChild):
             except Exception as error:  # noqa: BLE001 - raised to the caller
                 decided.append((start, error))
                 continue
-            shared.append((start, new))
+            if new.is_plain and new.is_free:
+                shared.append((start, new))
+            else:
+                decided.append((start, new))
         if not shared:
             return
         try:
