@@ -301,6 +301,12 @@ class RunMonitorTiming:
     reread_every: int = 20
     """Number of rounds between two readings of the jobs' rows, in case a cancel request was lost.
     """
+    commit_within: float = 60.0
+    """How long a body's transaction may take to end its job and to commit."""
+    commit_after_loss: float = 5.0
+    """The same for a commit that began before the contact with the database was lost and regained:
+    its server may have been replaced, and no reply may ever arrive.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

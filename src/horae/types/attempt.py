@@ -118,6 +118,8 @@ class Attempt:
     """The connection of a coroutine body's transaction on Horae's database."""
     async_session: "AsyncSession | None" = None
     """The session of that transaction, once there is one."""
+    commit_began: float | None = None
+    """When its transaction began to end the job and to commit; None if that is given up."""
     _body_began: tuple[float, float] | None = None
     _before_end: "Sequence[Callable[[Connection], object]]" = ()
 

@@ -7,6 +7,7 @@ if the live store has lost the request.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +53,7 @@ class RunMonitor:
         self._rounds = 0
         self._unavailable, self._unwritten = ThrottledWarning(), ThrottledWarning()
         self._ordered: list[Attempt] = []
+        self._regained_at = -math.inf
 
     def on_hint(self, hint: Hint) -> None:
         """Start a round at once if a running body may have been cancelled.
@@ -63,11 +65,12 @@ class RunMonitor:
         ):
             self._hinted.set()
 
-    def reread(self) -> None:
+    def on_regained(self) -> None:
         """Read the rows of all bodies at once: other nodes may have taken the jobs.
 
-        Called on the node's loop.
+        Called on the node's loop when the contact with the database is regained.
         """
+        self._regained_at = time.monotonic()
         self._rounds = self._timing.reread_every - 1
         self._hinted.set()
 
@@ -94,7 +97,9 @@ class RunMonitor:
     async def _limit_rounds(self, services: asyncio.TaskGroup) -> None:
         while True:
             await asyncio.sleep(self._timing.round)
-            if overdue := self._enforce_limits(time.monotonic()):
+            now = time.monotonic()
+            self._hang_up_commits(now)
+            if overdue := self._enforce_limits(now):
                 services.create_task(self._fail_async(overdue))
             if self._ordered:
                 ordered, self._ordered = self._ordered, []
@@ -180,6 +185,30 @@ class RunMonitor:
                 )
                 self._ordered.append(attempt)
         return overdue
+
+    def _hang_up_commits(self, now: float) -> None:
+        """Hang up on commits that take too long, whose bodies would otherwise keep their slots.
+
+        A primary that has lost its synchronous standby to a promotion never answers a commit.
+        Whether the transaction took effect is seen when the end of the attempt is written.
+        """
+        for attempt in list(self._running.values()):
+            began, connection = attempt.commit_began, attempt.any_connection
+            if began is None or connection is None:
+                continue
+            until = began + self._timing.commit_within
+            if began < self._regained_at:
+                until = min(until, self._regained_at + self._timing.commit_after_loss)
+            if now >= until:
+                attempt.commit_began = None
+                log.warning(
+                    "the transaction of job %d (%s) has not been committed within %.1f s; its"
+                    " connection is shut down",
+                    attempt.claim.id,
+                    attempt.claim.type,
+                    now - began,
+                )
+                self._database.hang_up_body(connection)
 
     async def record_orders(self, ordered: Iterable[Attempt]) -> None:
         """Record for schedules that their runs were ordered to stop."""

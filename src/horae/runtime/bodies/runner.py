@@ -3,6 +3,7 @@
 Never raises.
 """
 
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -317,6 +318,7 @@ def settle_within(
     """Finish the job as the last statement of its transaction; raise `Overtaken` to roll back."""
     claim = attempt.claim
     attempt.run_before_end(connection)
+    attempt.commit_began = time.monotonic()
     settlement = finished(claim, result)._replace(label=attempt.label, took=attempt.took)
     settled = settling.settle(connection, node, [settlement])
     if claim.id not in settled.settled:

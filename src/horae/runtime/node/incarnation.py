@@ -243,7 +243,7 @@ class Incarnation(BuiltAnewInChild):
         )
         self._dispatcher = Dispatcher(components, signals, timing.dispatcher, rng, self._peers.pace)
         signals.node_suspected.connect(self._sweeper.suspect)
-        signals.contact_regained.connect(self._run_monitor.reread)
+        signals.contact_regained.connect(self._run_monitor.on_regained)
         signals.declared_dead.connect(self._end_as_dead)
 
     def _new_worker(self, types: tuple[str, ...], slots: Slots) -> Worker:

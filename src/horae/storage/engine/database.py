@@ -212,6 +212,10 @@ class Database(BuiltAnewInChild):
         """Shut down the connections for bodies, idle or not, except those in `keep`."""
         self._body_connections.hang_up(keep)
 
+    def hang_up_body(self, connection: Connection) -> None:
+        """Shut down the connection of one body, so that its waiting call fails at once."""
+        self._body_connections.hang_up_one(connection)
+
     def end_overdue_calls(self, now: float) -> None:
         """End overdue calls of services; cheap enough to be called often."""
         self._connections.end_overdue(now)

@@ -156,6 +156,11 @@ class OpenConnections:
             if not any(driver is each for each in kept):
                 self._shut_down(driver)
 
+    def hang_up_one(self, connection: Connection) -> None:
+        """Shut down this connection, so that a call that waits for a reply fails."""
+        if (driver := _driver_of(connection)) is not None:
+            self._shut_down(driver)
+
     def descriptors(self) -> list[int]:
         """Return the file descriptors of all sockets."""
         found: list[int] = []
