@@ -68,22 +68,29 @@ class ConfigurationError(InvalidRequest):
 
 
 class CronSyntaxError(InvalidRequest):
-    """A cron expression that cannot be read, or can never fire."""
+    """A cron expression that cannot be read, or can never fire.
+
+    `instead` is the whole expression to write, where one means the same as what was written; `hint`
+    says it in words, or what else to do.
+    """
 
     def __init__(
         self,
-        message: str,
+        problem: str,
         *,
         field: str | None = None,
         text: str | None = None,
         allowed: str | None = None,
         hint: str | None = None,
+        instead: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{problem}; {hint}" if hint else problem)
+        self.problem = problem
         self.field = field
         self.text = text
         self.allowed = allowed
         self.hint = hint
+        self.instead = instead
 
 
 class InvalidInterval(InvalidRequest):

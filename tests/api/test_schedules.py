@@ -523,6 +523,16 @@ async def test_an_invalid_change_changes_nothing(
     assert await read(client, schedule_id) == before
 
 
+async def test_a_refused_expression_comes_with_the_line_to_write(
+    horae: Horae, client: Client
+) -> None:
+    path = f"/api/schedules/{nightly(horae)}/"
+    named = await client("root").patch(path, json={"cron": "0 9 * JAN MON-FRI"})
+    assert named.json()["instead"] == "0 9 * 1 1-5"
+    wrong = await client("root").patch(path, json={"cron": "61 9 * * *"})
+    assert set(wrong.json()) == {"error", "detail"}
+
+
 async def test_a_declared_schedule_cannot_be_deleted(horae: Horae, client: Client) -> None:
     @horae.cron("0 3 * * *")
     def purge() -> None: ...

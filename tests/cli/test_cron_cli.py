@@ -79,7 +79,6 @@ def test_without_a_moment_the_next_fires_are_those_after_now() -> None:
     ("arguments", "words"),
     [
         (["61 * * * *"], "minute '61': 61 is out of range, expected 0-59"),
-        (["@daily"], "write 0 0 * * *"),
         (["0 0 30 2 *"], "can never fire"),
         (["0 3 * * *", "--timezone", "Europe/Berln"], "did you mean Europe/Berlin"),
     ],
@@ -153,10 +152,44 @@ def test_explain_describes_daylight_saving_in_a_zone(
     assert words in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("expression", "instead", "words"),
+    [
+        ("0 9 * * MON-FRI", "0 9 * * 1-5", "At 09:00, Monday through Friday."),
+        (
+            "0 0 1 JAN,JUL ?",
+            "0 0 1 1,7 *",
+            "At 00:00, on day 1 of the month, only in January and July.",
+        ),
+        ("@daily", "0 0 * * *", "At 00:00."),
+    ],
+)
+def test_explain_translates_what_other_programs_write(
+    expression: str, instead: str, words: str
+) -> None:
+    result = run("explain", expression)
+    assert (result.exit_code, result.stdout) == (0, f"Write {instead}\n{words}\n")
+    said = json.loads(run("explain", expression, "--json").stdout)
+    assert (said["expression"], said["instead"], said["words"]) == (expression, instead, words)
+
+
+def test_next_refuses_names_with_the_line_to_write() -> None:
+    result = run("next", "@daily")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "write 0 0 * * *" in result.stderr
+
+
+def test_explain_refuses_what_has_no_translation() -> None:
+    result = run("explain", "0 0 L * MON")
+    assert result.exit_code == 2
+    assert "the last day of the month" in result.stderr
+
+
 def test_explain_as_json() -> None:
     said = json.loads(run("explain", "0 3 * * *", "--json").stdout)
     assert said == {
         "expression": "0 3 * * *",
+        "instead": None,
         "words": "At 03:00.",
         "timezone": "UTC",
         "daylight_saving": None,

@@ -142,6 +142,12 @@ class Problem(BaseModel):
     detail: str | dict[str, list[FieldError]] = Field(
         description="Message for people; for invalid fields, the errors by field."
     )
+    instead: str | None = Field(
+        None,
+        description=(
+            "With `ERROR_CRON_SYNTAX`, the whole expression to write, where one means the same."
+        ),
+    )
 
 
 def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -162,11 +168,19 @@ def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def problem(
-    status: int, code: str, detail: Any, headers: Mapping[str, str] | None = None
+    status: int,
+    code: str,
+    detail: Any,
+    headers: Mapping[str, str] | None = None,
+    *,
+    instead: str | None = None,
 ) -> Response:
     """Return an error response."""
+    body = {"error": code, "detail": detail}
+    if instead is not None:
+        body["instead"] = instead
     # Escaped, because an unpaired surrogate cannot be encoded
-    content = json.dumps({"error": code, "detail": detail})
+    content = json.dumps(body)
     return Response(content, status, headers, "application/json")
 
 
@@ -197,7 +211,8 @@ def response_to(error: Exception) -> Response:
         and code != INTERNAL
         and not isinstance(error, DatabaseUnavailable)
     ):
-        return problem(status, code, str(error), headers)
+        instead = error.instead if isinstance(error, CronSyntaxError) else None
+        return problem(status, code, str(error), headers, instead=instead)
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)

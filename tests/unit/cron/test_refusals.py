@@ -26,36 +26,36 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
     ("text", "field", "written", "hint"),
     [
         ("* 24 * * *", "hour", "24", "midnight is 0"),
-        ("* * ? * *", "day of month", "?", "write *"),
-        ("0 0 * * ?", "day of week", "?", "write *"),
-        ("?/15 * * * *", "minute", "?/15", "write */15"),
-        ("0,? * * * *", "minute", "0,?", "write 0,*"),
+        ("* * ? * *", "day of month", "?", "write * * * * *"),
+        ("0 0 * * ?", "day of week", "?", "write 0 0 * * *"),
+        ("?/15 * * * *", "minute", "?/15", "write */15 * * * *"),
+        ("0,? * * * *", "minute", "0,?", "write 0,* * * * *"),
         ("5? * * * *", "minute", "5?", None),
-        ("0 0 * * MON", "day of week", "MON", "write 1"),
-        ("0 0 * * mon-fri", "day of week", "mon-fri", "write 1-5"),
-        ("0 0 * * Sat-Mon", "day of week", "Sat-Mon", "write 6,0-1"),
-        ("0 0 * * Fri-Tue/2", "day of week", "Fri-Tue/2", "write 5,0,2"),
+        ("0 0 * * MON", "day of week", "MON", "write 0 0 * * 1"),
+        ("0 0 * * mon-fri", "day of week", "mon-fri", "write 0 0 * * 1-5"),
+        ("0 0 * * Sat-Mon", "day of week", "Sat-Mon", "write 0 0 * * 6,0-1"),
+        ("0 0 * * Fri-Tue/2", "day of week", "Fri-Tue/2", "write 0 0 * * 5,0,2"),
         ("0 0 * * MON,8", "day of week", "MON,8", None),
         ("0 0 * * MON#5", "day of week", "MON#5", "run on every such weekday and check the date"),
         ("0 0 * * MON,TUE#1", "day of week", "MON,TUE#1", None),
-        ("0 0 * * Wednesday,0", "day of week", "Wednesday,0", "write 3,0"),
-        ("0 0 1 JAN *", "month", "JAN", "write 1"),
-        ("0 0 1 nov-feb *", "month", "nov-feb", "write 11-12,1-2"),
+        ("0 0 * * Wednesday,0", "day of week", "Wednesday,0", "write 0 0 * * 3,0"),
+        ("0 0 1 JAN *", "month", "JAN", "write 0 0 1 1 *"),
+        ("0 0 1 nov-feb *", "month", "nov-feb", "write 0 0 1 11-12,1-2 *"),
         ("0 0 1 MON *", "month", "MON", None),
-        ("30-10 * * * *", "minute", "30-10", "write 30-59,0-10"),
-        ("0 22-2 * * *", "hour", "22-2", "write 22-23,0-2"),
-        ("0 22-2/3 * * *", "hour", "22-2/3", "write 22,1"),
-        ("0 22-1/3 * * *", "hour", "22-1/3", "write 22,1"),
+        ("30-10 * * * *", "minute", "30-10", "write 30-59,0-10 * * * *"),
+        ("0 22-2 * * *", "hour", "22-2", "write 0 22-23,0-2 * * *"),
+        ("0 22-2/3 * * *", "hour", "22-2/3", "write 0 22,1 * * *"),
+        ("0 22-1/3 * * *", "hour", "22-1/3", "write 0 22,1 * * *"),
         ("0 0 1 1 2150", "day of week", "2150", None),
-        ("0 0 * * 5-1", "day of week", "5-1", "write 5-6,0-1"),
-        ("0 0 * * 6-0", "day of week", "6-0", "write 6,0"),
-        ("0 0 * * 7-2", "day of week", "7-2", "write 0-2"),
-        ("0 0 25-5 * *", "day of month", "25-5", "write 25-31,1-5"),
-        ("0 0 0 1 1 * 2030-2026", "year", "2030-2026", "write 2026-2030"),
+        ("0 0 * * 5-1", "day of week", "5-1", "write 0 0 * * 5-6,0-1"),
+        ("0 0 * * 6-0", "day of week", "6-0", "write 0 0 * * 6,0"),
+        ("0 0 * * 7-2", "day of week", "7-2", "write 0 0 * * 0-2"),
+        ("0 0 25-5 * *", "day of month", "25-5", "write 0 0 25-31,1-5 * *"),
+        ("0 0 0 1 1 * 2030-2026", "year", "2030-2026", "write 0 0 0 1 1 * 2026-2030"),
         ("*/0 * * * *", "minute", "*/0", "write a step of 1 or more"),
         ("1,,2 * * * *", "minute", "1,,2", "leave the extra comma out"),
         (", * * * *", "minute", ",", "leave the extra comma out"),
-        ("٣ * * * *", "minute", "٣", "write 3"),
+        ("٣ * * * *", "minute", "٣", "write 3 * * * *"),
         ("٦٦ * * * *", "minute", "٦٦", None),
         (
             "*/61 * * * *",
@@ -76,7 +76,7 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
             "for day of month 3 only write 3 instead of 3-9/40; for longer periods use an interval",
         ),
         ("0 0 0 1 1 * */131", "year", "*/131", "name the years"),
-        ("１５ * * * *", "minute", "１５", "write 15"),  # noqa: RUF001 - full width digits
+        ("１５ * * * *", "minute", "１５", "write 15 * * * *"),  # noqa: RUF001 - full width digits
         ("0 0 1 1 2030", "day of week", "2030", "write 0 0 0 1 1 * 2030"),
         ("0 0 1 1 * 2030", "day of week", "2030", "write 0 0 0 1 1 * 2030"),
         ("0 0 1 1 * 2026-2030", "day of week", "2026-2030", "write 0 0 0 1 1 * 2026-2030"),
@@ -122,7 +122,7 @@ def test_an_error_names_field_text_and_allowed_values() -> None:
             "2 days",
             'this is an interval: write every="2 days", or @horae.every("2 days")',
         ),
-        ("0 0 * * L", "day of week", "L", "write 6"),
+        ("0 0 * * L", "day of week", "L", "write 0 0 * * 6"),
     ],
 )
 def test_an_error_says_what_to_write_instead(
@@ -133,9 +133,42 @@ def test_an_error_says_what_to_write_instead(
     assert repr(written) in str(error)
     assert str(error.allowed) in str(error)
     assert hint is None or hint in str(error)
-    if field and hint and (instead := re.fullmatch("write ([0-9*,/ -]+)", hint)):
-        better = instead[1]
-        CronExpression.parse(better if " " in better else text.replace(written, better))
+    line = re.fullmatch("write ([0-9*,/ -]+)", hint or "")
+    assert error.instead == (line and line[1])
+    if line:
+        assert str(CronExpression.parse(line[1])) == line[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("0 9 * JAN MON-FRI", "0 9 * 1 1-5"),
+        ("0 22-2 ? DEC-FEB SUN,SAT", "0 22-23,0-2 * 12,1-2 0,6"),
+        ("0 0 1 JAN ? 2030", "0 0 0 1 1 * 2030"),
+        ("30 0 9 ? * MON", "30 0 9 * * 1"),
+        ("0 0 0 ? JAN L 2030", "0 0 0 * 1 6 2030"),
+    ],
+)
+def test_an_error_gives_a_line_in_which_every_field_is_mended(text: str, line: str) -> None:
+    error = refused(text)
+    assert error.instead == line
+    assert str(error).endswith(f"; write {line}")
+    assert str(CronExpression.parse(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("0 0 61 * MON", None),  # the 61 can be anything
+        ("0 0 * JAN 61", "write 1"),
+        ("0 0 30 FEB *", "write 2"),  # this line would never fire
+        ("0 0 L * MON", "use a fixed interval of 1 month"),
+    ],
+)
+def test_no_line_is_given_where_none_means_the_same(text: str, hint: str | None) -> None:
+    error = refused(text)
+    assert error.instead is None
+    assert (error.hint or "").startswith(hint or "")
 
 
 @pytest.mark.parametrize(

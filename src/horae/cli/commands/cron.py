@@ -10,6 +10,7 @@ from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
 from horae.client.words import daylight_saving_in_words, in_words
 from horae.domain.cron import CronExpression, DstFold, DstGap
+from horae.errors import CronSyntaxError
 
 cron_app = typer.Typer()
 
@@ -69,18 +70,35 @@ def explain(
     dst_fold: Fold = "first",
     as_json: AsJson = False,
 ) -> None:
-    """Describe in words when an expression fires."""
-    cron = CronExpression.parse(expression, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
+    """Describe in words when an expression fires.
+
+    Names such as MON and words such as @daily are translated into the expression to write.
+    """
+
+    def parse(text: str) -> CronExpression:
+        return CronExpression.parse(text, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
+
+    instead: str | None = None
+    try:
+        cron = parse(expression)
+    except CronSyntaxError as error:
+        if error.instead is None:
+            raise
+        instead = error.instead
+        cron = parse(instead)
     words, changes = in_words(cron), None if timezone == "UTC" else daylight_saving_in_words(cron)
     if as_json:
         said = {
             "expression": expression,
+            "instead": instead,
             "words": words,
             "timezone": timezone,
             "daylight_saving": changes,
         }
         typer.echo(json.dumps(said))
         return
+    if instead is not None:
+        typer.echo(f"Write {instead}")
     typer.echo(words)
     if changes is not None:
         typer.echo(f"Time zone: {timezone}. {changes}")

@@ -1,22 +1,27 @@
 """A cron expression with its zone: parsed once, then asked for the next fire."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from functools import partial
 from typing import Final, Self, get_args
 
 from typing_extensions import override
 
 from horae.domain.cron.fields import FIELD_RANGES, CronField
 from horae.domain.cron.fires import EARLIEST, count_fires, first_fire
-from horae.domain.cron.parsing import WITHOUT_SECOND, complete, parse_field, split_expression
+from horae.domain.cron.parsing import as_written, parse_fields, split_expression
 from horae.domain.cron.pattern import WallPattern
-from horae.domain.cron.refusals import never_fires, never_fires_again
+from horae.domain.cron.refusals import never_fires, never_fires_again, with_line
 from horae.domain.cron.wall_clock import DstFold, DstGap, WallClock
 from horae.domain.times import DAY, EPOCH, load_zone
-from horae.errors import InvalidRequest
+from horae.errors import CronSyntaxError, InvalidRequest
 from horae.quoting import quoted
 
 _COUNT_LIMIT: Final = 100_000
+
+# One for each field, and one for the line as a whole.
+_MOST_MISTAKES: Final = len(FIELD_RANGES) + 1
 
 # A clock on the wall shows no time of a gap, and shows the times of a fold twice.
 _AS_ON_THE_WALL: Final = ("skip", "both")
@@ -58,18 +63,26 @@ class CronExpression:
         that occurs twice in autumn. Neither has an effect on an expression with a star in its
         second, minute or hour, which follows the wall clock (Debian's cron).
 
-        Raises `CronSyntaxError` for an expression that cannot be read or can never fire, and
-        `InvalidRequest` for an unknown zone or policy.
+        Raises `CronSyntaxError` for an expression that cannot be read or can never fire, with the
+        whole expression to write where one means the same, and `InvalidRequest` for an unknown zone
+        or policy.
         """
+        parse = partial(cls._parse, timezone=timezone, dst_gap=dst_gap, dst_fold=dst_fold)
+        try:
+            return parse(text)
+        except CronSyntaxError as error:
+            raise with_line(error, _accepted_line(error, parse)) from None
+
+    @classmethod
+    def _parse(cls, text: str, *, timezone: str, dst_gap: DstGap, dst_fold: DstFold) -> Self:
         zone = load_zone(timezone)
         _refuse_unknown("dst_gap", dst_gap, get_args(DstGap))
         _refuse_unknown("dst_fold", dst_fold, get_args(DstFold))
         written = split_expression(str(text))  # None is refused like any other text
-        fields = tuple(map(parse_field, FIELD_RANGES, complete(written)))
+        fields = parse_fields(written)
         follows = any(part.has_star for part in fields[:3])
-        shown = fields[0 if len(written) > WITHOUT_SECOND else 1 :][: len(written)]
         expression = cls(
-            text=" ".join(part.text for part in shown),
+            text=" ".join(part.text for part in as_written(fields, len(written))),
             timezone=timezone,
             dst_gap=dst_gap,
             dst_fold=dst_fold,
@@ -121,6 +134,19 @@ class CronExpression:
 
     def _local(self, instant: int) -> datetime:
         return datetime.fromtimestamp(instant, self._tzinfo)
+
+
+def _accepted_line(error: CronSyntaxError, parse: Callable[[str], CronExpression]) -> str | None:
+    """Mend one mistake after the other; None unless that ends in a line that can be read."""
+    for _ in range(_MOST_MISTAKES):
+        line = error.instead
+        if line is None:
+            return None
+        try:
+            return str(parse(line))
+        except CronSyntaxError as another:
+            error = another
+    return None
 
 
 def _first_second(moment: datetime, *, inclusive: bool) -> int:

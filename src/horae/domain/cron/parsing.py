@@ -2,9 +2,9 @@
 
 import re
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-from horae.domain.cron.fields import WEEKDAY, YEAR, CronField, FieldRange, read_number
+from horae.domain.cron.fields import FIELD_RANGES, WEEKDAY, YEAR, CronField, FieldRange, read_number
 from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed_range, unreadable
 from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
@@ -38,6 +38,8 @@ _ITEM: Final = re.compile(r"(?:\*|([0-9]+)(?:-([0-9]+))?)(/[0-9]+)?")
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _SUNDAY_AS_7: Final = 1 << 7
 
+_FieldT = TypeVar("_FieldT")
+
 
 def split_expression(text: str) -> tuple[str, ...]:
     """Split an expression into its fields as written; refuse every other count than 5, 6 and 7."""
@@ -59,7 +61,7 @@ def split_expression(text: str) -> tuple[str, ...]:
         problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
         stars = len(fields) == 1 and set(fields[0]) == {"*"}
         if stars and WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE:
-            raise _malformed(text, problem, f"write {' '.join(fields[0])}")
+            raise _malformed(text, problem, instead=" ".join(fields[0]))
         raise _malformed(text, problem, _hint_for_interval(text.strip()))
     if len(fields) < _COMPLETE:
         _refuse_year_as_weekday(fields)
@@ -73,22 +75,32 @@ def complete(fields: tuple[str, ...]) -> tuple[str, ...]:
     return (*fields, "*") if len(fields) == _WITHOUT_YEAR else fields
 
 
-def _malformed(text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
-    message = f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}"
+def as_written(fields: tuple[_FieldT, ...], count: int) -> tuple[_FieldT, ...]:
+    """Leave out of seven fields what an expression of `count` fields does not have."""
+    return fields[0 if count > WITHOUT_SECOND else 1 :][:count]
+
+
+def _malformed(
+    text: str, problem: str, hint: str | None = None, *, instead: str | None = None
+) -> CronSyntaxError:
     return CronSyntaxError(
-        f"{message}; {hint}" if hint else message, text=text, allowed=_ALLOWED, hint=hint
+        f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}",
+        text=text,
+        allowed=_ALLOWED,
+        hint=hint if instead is None else f"write {instead}",
+        instead=instead,
     )
 
 
 def _shorthand(text: str, fields: tuple[str, ...]) -> CronSyntaxError:
     word, *rest = fields
-    if instead := _SHORTHANDS.get(word.lower()):
-        hint = f"write {instead}"
-    elif word.lower() == "@reboot":
+    instead = _SHORTHANDS.get(word.lower())
+    hint = None
+    if instead is None and word.lower() == "@reboot":
         hint = "for what is to run when a node starts, use @horae.on_node_start"
-    else:
+    elif instead is None:
         hint = _hint_for_interval(" ".join(rest)) or "for a period, use an interval"
-    return _malformed(text, "words with @ are not supported", hint)
+    return _malformed(text, "words with @ are not supported", hint, instead=instead)
 
 
 def _hint_for_interval(length: str) -> str | None:
@@ -107,9 +119,27 @@ def _refuse_year_as_weekday(fields: tuple[str, ...]) -> None:
         return
     # A missing field can only be the weekday, or the second before it.
     dates = fields[:-1] if len(fields) == _WITHOUT_YEAR else (*fields[:-1], "*")
-    instead = " ".join(("0", *dates, last))
-    hint = f"write {instead}" if _reads(YEAR, last) else None
-    raise refusal(WEEKDAY, last, "a year is the last of seven fields", hint)
+    raise refusal(
+        WEEKDAY,
+        last,
+        "a year is the last of seven fields",
+        instead=" ".join(("0", *dates, last)) if _reads(YEAR, last) else None,
+    )
+
+
+def parse_fields(written: tuple[str, ...]) -> tuple[CronField, ...]:
+    """Read all fields; `instead` of an error is the whole line in which its field is mended."""
+    completed = complete(written)
+    parsed: list[CronField] = []
+    for field_range, text in zip(FIELD_RANGES, completed, strict=True):
+        try:
+            parsed.append(parse_field(field_range, text))
+        except CronSyntaxError as error:
+            if error.instead is not None:
+                mended = (*completed[: len(parsed)], error.instead, *completed[len(parsed) + 1 :])
+                error.instead = " ".join(as_written(mended, len(written)))
+            raise
+    return tuple(parsed)
 
 
 def parse_field(field_range: FieldRange, text: str) -> CronField:

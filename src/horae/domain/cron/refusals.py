@@ -66,35 +66,54 @@ _LAST_WEEKDAY: Final = re.compile("([0-7]|[A-Z]{3,9})L", re.IGNORECASE)
 _NTH_WEEKDAY: Final = re.compile("[0-9A-Z]+#[0-9]*", re.IGNORECASE)
 
 
-def refusal(field: FieldRange, text: str, problem: str, hint: str | None = None) -> CronSyntaxError:
-    """Build the error for one field; the hint says what to write instead."""
-    message = f"{field.name} {quoted(text)}: {problem}, expected {field.allowed}"
+def refusal(
+    field: FieldRange,
+    text: str,
+    problem: str,
+    hint: str | None = None,
+    *,
+    instead: str | None = None,
+) -> CronSyntaxError:
+    """Build the error for one field; `instead` is a text for the field that means the same."""
     return CronSyntaxError(
-        f"{message}; {hint}" if hint else message,
+        f"{field.name} {quoted(text)}: {problem}, expected {field.allowed}",
         field=field.name,
         text=text,
         allowed=field.allowed,
-        hint=hint,
+        hint=hint if instead is None else f"write {instead}",
+        instead=instead,
+    )
+
+
+def with_line(error: CronSyntaxError, line: str | None) -> CronSyntaxError:
+    """Return the error with the whole expression to write; without one its hint remains."""
+    return CronSyntaxError(
+        error.problem,
+        field=error.field,
+        text=error.text,
+        allowed=error.allowed,
+        hint=error.hint if line is None else f"write {line}",
+        instead=line,
     )
 
 
 def never_fires(text: str) -> CronSyntaxError:
     """Build the error for an expression that is well formed but matches no time at all."""
     allowed = f"a date that exists from {YEAR.low} to {YEAR.high}"
-    hint = "to run only by hand, pause the schedule"
     return CronSyntaxError(
-        f"cron expression {quoted(text)}: it can never fire, expected {allowed}; {hint}",
+        f"cron expression {quoted(text)}: it can never fire, expected {allowed}",
         text=text,
         allowed=allowed,
-        hint=hint,
+        hint="to run only by hand, pause the schedule",
     )
 
 
 def never_fires_again(text: str) -> CronSyntaxError:
     """Build the error for an expression all of whose times are over."""
-    hint = "name a year that is to come, or leave the years out"
     return CronSyntaxError(
-        f"cron expression {quoted(text)}: it can never fire again; {hint}", text=text, hint=hint
+        f"cron expression {quoted(text)}: it can never fire again",
+        text=text,
+        hint="name a year that is to come, or leave the years out",
     )
 
 
@@ -110,7 +129,7 @@ def reversed_range(
 ) -> CronSyntaxError:
     """Build the error for a range that ends before it begins."""
     problem = f"the range {first}-{last} ends before it begins"
-    return refusal(field, text, problem, f"write {_unroll(field, first, last, step)}")
+    return refusal(field, text, problem, instead=_unroll(field, first, last, step))
 
 
 def bad_step(field: FieldRange, text: str, item: str, step: int) -> CronSyntaxError:
@@ -144,12 +163,15 @@ def unreadable(
     elif (special := _special(field, item)) is not None:
         meaning, hint = special
         return refusal(field, text, f"{quoted(item)} {meaning} is not supported", hint)
+    elif field is WEEKDAY and item.upper() == "L":
+        problem = f"{quoted(item)} (Saturday) is not supported"
+        instead = re.sub("L", "6", text, flags=re.IGNORECASE)
     elif (numbers := _names_as_numbers(field, text)) is not None:
         problem, instead = "names are not supported", _forward_ranges(field, numbers)
     else:
         problem, instead = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n", ""
     return refusal(
-        field, text, problem, f"write {instead}" if instead != text and reads(instead) else None
+        field, text, problem, instead=instead if instead != text and reads(instead) else None
     )
 
 
@@ -159,8 +181,6 @@ def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
         return next(
             ((meaning, hint) for sign, meaning, hint in _DAY_SPECIALS if sign.fullmatch(item)), None
         )
-    if field is WEEKDAY and item.upper() == "L":
-        return "(Saturday)", "write 6"
     if field is WEEKDAY and _NTH_WEEKDAY.fullmatch(item):
         return "(the n-th weekday of a month)", "run on every such weekday and check the date"
     if field is not WEEKDAY or (last := _LAST_WEEKDAY.fullmatch(item)) is None:

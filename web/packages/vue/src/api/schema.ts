@@ -2214,6 +2214,11 @@ export interface components {
              * @example ERROR_JOB_DOES_NOT_EXIST
              */
             error: string;
+            /**
+             * Instead
+             * @description With `ERROR_CRON_SYNTAX`, the whole expression to write, where one means the same.
+             */
+            instead?: string | null;
         };
         /**
          * ProblemItem
