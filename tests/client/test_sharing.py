@@ -29,6 +29,7 @@ from horae.client.jobs.creating import SharedInserts, sharing
 from horae.storage.engine import Database
 from horae.storage.engine.caller_threads import CallerThreads, ChangeLimits
 from horae.storage.jobs import Inserted, JobRow, creation, reading
+from horae.wakeup import SilentChannel
 from tests.api.test_waiting_changes import locked
 from tests.harness.applications import counted_statements
 
@@ -49,7 +50,9 @@ class HeldDatabase:
         self.calls: list[int] = []
         self.failure: BaseException | None = None
 
-    def autocommit(self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /) -> Any:
+    def autocommit(
+        self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /, *rest: Any
+    ) -> Any:
         """Run the statement, after a wait if it is one of the first."""
         self.calls.append(1 if isinstance(rows, JobRow) else len(rows))
         if self._first.acquire(blocking=False):
@@ -57,7 +60,7 @@ class HeldDatabase:
             assert self.go_on.wait(PATIENCE)
         elif self.failure is not None:
             raise self.failure
-        return self._database.autocommit(statement, rows)
+        return self._database.autocommit(statement, rows, *rest)
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def test_callers_who_wait_share_one_insert(database: Database, held: HeldDatabas
         replace(PLAIN, delay=90.5, backoff=json.dumps(Backoff().to_json())),
         PLAIN,
     ]
-    found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
+    found = insert_behind(held, SharedInserts(held, SilentChannel()), rows)  # type: ignore[arg-type]
     assert sorted(held.calls) == [*[1] * held.held, 4]
     jobs = {
         job.id: job
@@ -114,7 +117,7 @@ def test_the_row_that_the_database_refuses_is_refused_alone(
     database: Database, held: HeldDatabase
 ) -> None:
     rows = [PLAIN, replace(PLAIN, max_attempts=0), PLAIN]
-    found = insert_behind(held, SharedInserts(held), rows)  # type: ignore[arg-type]
+    found = insert_behind(held, SharedInserts(held, SilentChannel()), rows)  # type: ignore[arg-type]
     assert isinstance(found[1].exception(), DBAPIError)
     assert found[0].result()[0].id != found[2].result()[0].id
     assert sorted(held.calls) == [*[1] * held.held, 1, 1, 1, 3]
@@ -122,21 +125,21 @@ def test_the_row_that_the_database_refuses_is_refused_alone(
 
 def test_a_lost_answer_is_everybodys(held: HeldDatabase) -> None:
     held.failure = Unavailable("no answer")
-    found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
+    found = insert_behind(held, SharedInserts(held, SilentChannel()), [PLAIN, PLAIN])  # type: ignore[arg-type]
     assert [str(each.exception()) for each in found] == ["no answer", "no answer"]
     assert sorted(held.calls) == [*[1] * held.held, 2]
 
 
 def test_nobody_waits_for_a_leader_that_was_interrupted(held: HeldDatabase) -> None:
     held.failure = KeyboardInterrupt()
-    found = insert_behind(held, SharedInserts(held), [PLAIN, PLAIN])  # type: ignore[arg-type]
+    found = insert_behind(held, SharedInserts(held, SilentChannel()), [PLAIN, PLAIN])  # type: ignore[arg-type]
     assert isinstance(found[0].exception(), KeyboardInterrupt)
     assert isinstance(found[1].exception(), Unavailable)
 
 
 def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None:
     held.busy_timeout = 0.05
-    inserts = SharedInserts(held)  # type: ignore[arg-type]
+    inserts = SharedInserts(held, SilentChannel())  # type: ignore[arg-type]
     with ThreadPoolExecutor(held.held) as pool:
         first = [pool.submit(inserts.insert, [PLAIN]) for _ in range(held.held)]
         for _ in first:
@@ -149,7 +152,7 @@ def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None
 
 
 def test_many_threads_start_each_job_once(database: Database) -> None:
-    inserts = SharedInserts(database)
+    inserts = SharedInserts(database, SilentChannel())
     with ThreadPoolExecutor(16) as pool:
         owners = [f"owner {number}" for number in range(400)]
         found = list(pool.map(lambda owner: inserts.insert([replace(PLAIN, owner=owner)]), owners))

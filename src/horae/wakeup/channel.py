@@ -64,8 +64,17 @@ class WakeupChannel(Protocol):
         """
         ...
 
-    def send(self, hint: Hint) -> None:
-        """Send the hint soon, merged with others that wait. Never blocks and never raises."""
+    def send(self, hint: Hint, *, rode: bool = False) -> None:
+        """Send the hint soon, merged with others that wait. Never blocks and never raises.
+
+        `rode`: other processes have it from the statement that `ride` was for.
+        """
+        ...
+
+    def ride(self, hint: Hint) -> tuple[str, str] | None:
+        """Return the channel and the payload of a notification that a statement sends with its
+        commit; None if the hint does better alone.
+        """
         ...
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -1,12 +1,14 @@
 """Hints through PostgreSQL's LISTEN and NOTIFY, on separate connections.
 
 The commit of a transaction that notifies takes a lock of the whole server. So hints are merged,
-sent at most every few milliseconds, and never within another transaction. A pooler in transaction
+sent at most every few milliseconds, and never within a transaction of the application. The first
+one in a while rides in Horae's own insert (ADR 0070). A pooler in transaction
 mode drops notifications without an error. So a connection counts as listening only after a
 notification of another session has arrived; behind a pooler that was recognised, nothing listens.
 NOTIFY also works through a pooler.
 """
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -36,6 +38,8 @@ class PostgresTiming:
 
     send_interval: float = 0.005
     """Shortest time between two notifications, because each takes a lock of the whole server."""
+    ride_interval: float = 0.05
+    """Shortest time between two statements that notify with their commit, for the same reason."""
     proof_within: float = 5.0
     """How long a test notification may take before the connection counts as deaf."""
     silence: float = 15.0
@@ -71,6 +75,8 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
         # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = secrets.token_hex(8)
         self._sending: psycopg.Connection | None = None
+        self._is_for_statements = database is None
+        self._ride_from = -math.inf
         super().__init__(interval=timing.send_interval)
 
     @property
@@ -84,6 +90,18 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
         super().close()
         if self._outbox.close(within=0.0):  # it has ended, and uses the connection no more
             self._disconnect()
+
+    @override
+    def ride(self, hint: Hint) -> tuple[str, str] | None:
+        """Return the notification of the first hint in a while: it arrives with the commit, and
+        takes no thread and no transaction of its own.
+        """
+        now = time.monotonic()
+        if now < self._ride_from or not self._is_for_statements:
+            return None
+        self._ride_from = now + self._timing.ride_interval
+        [payload] = encode_all(self._token, [hint])
+        return CHANNEL, payload
 
     @override
     def _listen(self) -> "_Receiver":

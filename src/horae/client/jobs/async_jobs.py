@@ -36,7 +36,7 @@ class AsyncJobs(OnThreads[Jobs]):
     ) -> None:
         super().__init__(jobs.without_waiting(), database)
         self._wakeup = wakeup
-        self._starts = SharedStarts(registry, database, jobs.inserts, wakeup)
+        self._starts = SharedStarts(registry, database, jobs.inserts)
 
     get = on_thread(Jobs.get)
     list = on_thread(Jobs.list)

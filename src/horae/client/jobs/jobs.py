@@ -185,7 +185,7 @@ class Jobs:
         self._keep, self._inline, self.limits = keep, inline, limits
         self._reads: Reads = reads or database
         self._may_wait = may_wait
-        self.inserts = inserts or SharedInserts(database)
+        self.inserts = inserts or SharedInserts(database, wakeup)
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._until_done: RunsOperation = (
@@ -299,7 +299,7 @@ class Jobs:
             if not new.is_plain or is_requested():
                 job, _ = self._database.transact(with_entry(create, changed=_is_new), new)
             elif new.is_free:
-                job = job_of(new.row, self.inserts.insert([new.row])[0])
+                return job_of(new.row, self.inserts.insert([new.row])[0])
             else:
                 job = self._database.autocommit(create_plain, new)
             self._wakeup.send(WORK)

@@ -22,7 +22,6 @@ from horae.storage.engine import Database, Use, is_of_data, set_error, set_resul
 from horae.types import JobType, JobTypeReference, Registry, has_hook
 from horae.types.options import OPTIONS, StartOptions
 from horae.types.parameters import ModelParameters
-from horae.wakeup import WakeupChannel, work
 
 MOST_STARTS: Final = 400
 """Maximum number of jobs that one thread inserts at once."""
@@ -85,10 +84,9 @@ class SharedStarts(BuiltAnewInChild):
         registry: Registry,
         database: Database,
         inserts: SharedInserts,
-        wakeup: WakeupChannel,
     ) -> None:
         self._registry, self._database = registry, database
-        self._inserts, self._wakeup = inserts, wakeup
+        self._inserts = inserts
         self._lines = WeakKeyDictionary[asyncio.AbstractEventLoop, _Line]()
 
     async def start(
@@ -168,7 +166,6 @@ class SharedStarts(BuiltAnewInChild):
             # The database has refused a value of one of them.
             decided += shared
             return
-        self._wakeup.send(work(len(shared)))
         for (start, new), values in zip(shared, inserted, strict=True):
             decided.append((start, job_of(new.row, values)))
 

@@ -76,6 +76,11 @@ class JobRow:
     tags: tuple[str, ...] = ()
 
     @property
+    def may_start_now(self) -> bool:
+        """Return whether the job may start as soon as it is inserted."""
+        return self.run_at is None and self.delay is None
+
+    @property
     def is_guarded(self) -> bool:
         """Return whether `add_guarded` has to insert the job, even without a limit on open jobs.
 
@@ -191,6 +196,38 @@ COUNT_OPEN: Final = select(func.count()).where(
     IS_OPEN,
 )
 ADD: Final = Direct(insert(jobs).values(_VALUES).returning(*_INSERTED))
+_AT_ONCE: Final = (
+    "type",
+    "queue",
+    "priority",
+    "params",
+    "owner",
+    "max_attempts",
+    "backoff",
+    "meta",
+)
+_add_at_once: Final = (
+    insert(jobs)
+    .values(
+        {
+            **{name: value_of(name) for name in _AT_ONCE},
+            "waits_for": waits_for(null(), _given_queue),
+            "state": literal_column("'pending'"),
+            "run_at": database_now(),
+            "created_at": database_now(),
+            "updated_at": database_now(),
+        }
+    )
+    .returning(*_INSERTED)
+)
+# Nine tenths of all starts: with the other parameters the server takes a tenth longer for each.
+ADD_AT_ONCE: Final = Direct(_add_at_once)
+"""Inserts a job without a limit or a key that may start now."""
+_added: Final = _add_at_once.cte("added")
+ADD_AND_NOTIFY: Final = Direct(
+    select(*_added.c, func.pg_notify(bindparam("channel"), bindparam("payload")))
+)
+"""Does the same, and notifies when it commits; on PostgreSQL only."""
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
     select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
@@ -363,6 +400,20 @@ def add(connection: Connection, job: JobRow) -> Inserted:
 def add_alone(connection: Connection, job: JobRow) -> Inserted:
     """Insert a job as `add` does, if it has no tags; the connection must be `Database`'s own."""
     return Inserted(*ADD.one(connection, _plain_values(job)))
+
+
+def add_at_once(
+    connection: Connection, job: JobRow, notification: tuple[str, str] | None = None
+) -> Inserted:
+    """Insert a job as `add_alone` does, if it has no limits and `may_start_now`.
+
+    `notification`: the channel and the payload of a notification to send with the commit.
+    """
+    values = {name: getattr(job, name) for name in _AT_ONCE}
+    if notification is None:
+        return Inserted(*ADD_AT_ONCE.one(connection, values))
+    values["channel"], values["payload"] = notification
+    return Inserted(*ADD_AND_NOTIFY.one(connection, values)[:-1])
 
 
 def _plain_values(job: JobRow) -> dict[str, Any]:

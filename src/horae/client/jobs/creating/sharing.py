@@ -14,6 +14,7 @@ from horae.errors import DatabaseBusy, Unavailable
 from horae.forking import BuiltAnewInChild
 from horae.storage.engine import Database, is_of_data
 from horae.storage.jobs import Inserted, JobRow, creation
+from horae.wakeup import WakeupChannel, work
 
 MOST_AT_ONCE: Final = 2
 """Maximum number of inserts under way at the same time; one in a file, which has one writer."""
@@ -38,15 +39,15 @@ class _Start:
 class SharedInserts(BuiltAnewInChild):
     """Inserts plain jobs, those of several callers by one statement. Thread-safe."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
+        self._database, self._wakeup = database, wakeup
         self.most_at_once = 1 if database.is_file else MOST_AT_ONCE
         self._lock = threading.Lock()
         self._under_way = 0
         self._waiting = deque[_Start]()
 
     def insert(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
-        """Insert jobs that need no guard, and return their values in order.
+        """Insert jobs that need no guard, send the hint, and return their values in order.
 
         Raises what the database raises: if an answer was lost, for all who share the insert. Raises
         `DatabaseBusy` if the inserts of others last longer than the database's time limit.
@@ -76,9 +77,16 @@ class SharedInserts(BuiltAnewInChild):
         return self._add(rows) if start.inserted is None else start.inserted
 
     def _add(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
-        if len(rows) == 1:
-            return [self._database.autocommit(creation.add_alone, rows[0])]
-        return self._database.autocommit(creation.add_shared, rows)
+        hint, rides = work(len(rows)), None
+        if len(rows) > 1:
+            inserted = self._database.autocommit(creation.add_shared, rows)
+        elif rows[0].may_start_now:
+            rides = self._wakeup.ride(hint)
+            inserted = [self._database.autocommit(creation.add_at_once, rows[0], rides)]
+        else:
+            inserted = [self._database.autocommit(creation.add_alone, rows[0])]
+        self._wakeup.send(hint, rode=rides is not None)
+        return inserted
 
     def _lead(self, starts: Sequence[_Start]) -> None:
         """Insert the jobs of all these callers, then let the next ones insert theirs."""

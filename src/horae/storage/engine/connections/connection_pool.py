@@ -10,6 +10,7 @@ arrived shows, in a microsecond and without a round trip, whether the connection
 """
 
 import select
+import time
 from collections import deque
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -23,6 +24,10 @@ from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite import take_write_lock
 
 WAS_IDLE: Final = "horae_was_idle"
+SURE_FOR: Final = 0.002
+"""Seconds for which a connection is taken for open after its last use: to look, a driver's loop of
+short statements would need a twentieth of its time.
+"""
 
 
 class ConnectionPool:
@@ -30,7 +35,7 @@ class ConnectionPool:
 
     def __init__(self, engine: Engine, keep: int) -> None:
         self._engine, self._keep = engine, keep
-        self._idle: deque[Connection] = deque()
+        self._idle: deque[tuple[Connection, float]] = deque()
         self.is_sqlite = engine.dialect.name == SQLITE
 
     def statement(self) -> "Statement":
@@ -48,10 +53,12 @@ class ConnectionPool:
         """Return an idle connection, or a new one."""
         while True:
             try:
-                connection = self._idle.pop()
+                connection, used = self._idle.pop()
             except IndexError:
                 return self._engine.connect()
-            if self.is_sqlite or not is_stale(connection.connection.driver_connection):
+            if self.is_sqlite or time.monotonic() - used < SURE_FOR:
+                return connection
+            if not is_stale(connection.connection.driver_connection):
                 return connection
             connection.invalidate()
             connection.close()
@@ -59,7 +66,7 @@ class ConnectionPool:
     def give_back(self, connection: Connection) -> None:
         """Keep a connection for the next use."""
         if len(self._idle) < self._keep:
-            self._idle.append(connection)
+            self._idle.append((connection, time.monotonic()))
         else:
             connection.close()
 
@@ -75,7 +82,7 @@ class ConnectionPool:
     def close(self) -> None:
         """Close the idle connections."""
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop()[0].close()
 
 
 class Statement(AbstractContextManager[Connection]):
