@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from horae.domain.forecast import Forecast
     from horae.settings import Settings
     from horae.storage.jobs import jobs as jobs_table
-    from horae.types import JobContext, JobType, Transaction
+    from horae.types import JobContext, JobFunction, JobType, Transaction
     from horae.types.options import StartOptions
     from horae.types.parameters import Secret
 
@@ -126,6 +126,7 @@ __all__ = [
     "JobDoesNotExist",
     "JobError",
     "JobFailed",
+    "JobFunction",
     "JobNotCancellable",
     "JobNotDeletable",
     "JobNotReschedulable",
@@ -173,6 +174,7 @@ _IMPORTED_WHEN_USED = {
     "Forecast": ("horae.domain.forecast", "Forecast"),
     "Horae": ("horae.app", "Horae"),
     "JobContext": ("horae.types", "JobContext"),
+    "JobFunction": ("horae.types", "JobFunction"),
     "JobType": ("horae.types", "JobType"),
     "ScheduleView": ("horae.client.schedules", "ScheduleView"),
     "Secret": ("horae.types.parameters", "Secret"),

@@ -18,7 +18,7 @@ from horae.async_app import AsyncHorae, SyncHorae
 from horae.domain.names import foreign_id
 from horae.errors import ConfigurationError
 from horae.forking import lazy_property
-from horae.opened import GroupsOfBodies, Opened
+from horae.opened import GroupsOfBodies, Opened, StartsOfFunctions
 from horae.quoting import quoted
 from horae.types import ApplicationHooks, Declarations, Registry, module_schema
 
@@ -68,7 +68,9 @@ class Horae(Declarations):
         registry, hooks = Registry(chosen.queue_backends), ApplicationHooks(self, module)
         self.opened = Opened(chosen, registry, hooks)
         self.opening = self.opened.opening
-        super().__init__(registry, hooks, GroupsOfBodies(self.opened))
+        super().__init__(
+            registry, hooks, GroupsOfBodies(self.opened), StartsOfFunctions(self.opened)
+        )
         self._nodes = WeakSet["Node"]()
         self._interfaces: list[LazyInterface] = []
 

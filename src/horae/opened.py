@@ -4,9 +4,10 @@ It is made before the clients of the application and handed to them. The bodies 
 groups by the same clients.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from horae.domain.jobs import KeepLogs
+from horae.domain.jobs import Job, KeepLogs
 from horae.forking import ForkSafeLock, lazy_property
 from horae.types import ApplicationHooks, Registry
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from horae.runtime.inline import InlineNode
     from horae.settings import Settings
     from horae.types import AsyncJobGroup, Attempt, JobGroup
+    from horae.types.options import StartOptions
 
 
 class Opened:
@@ -123,3 +125,35 @@ class GroupsOfBodies:
         from horae.client.jobs import AsyncBodyGroup
 
         return AsyncBodyGroup(self._opened.jobs, self._opened.async_jobs, attempt)
+
+
+class StartsOfFunctions:
+    """Creates the jobs that are started by their functions: `import_csv.start(…)`."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def start(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: "StartOptions",
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job."""
+        return self._opened.jobs.create(job_type, values, options, session=session, sync=sync)
+
+    async def start_async(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: "StartOptions",
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job from a coroutine."""
+        jobs = self._opened.async_jobs
+        return await jobs.create(job_type, values, options, session=session, sync=sync)

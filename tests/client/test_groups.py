@@ -390,7 +390,7 @@ WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
             [types.fail], options=StartOptions(owner="a"), owner="b"
         ),
     ),
-    ("after 'x'", lambda horae, types: horae.jobs.start(types.fail, after="x")),  # type: ignore[arg-type]
+    ("after 'x'", lambda horae, types: horae.jobs.start(types.fail, after="x")),
     (
         "on_dependency_failure",
         lambda horae, types: horae.jobs.start(types.fail, on_dependency_failure="run"),

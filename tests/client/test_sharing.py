@@ -187,7 +187,8 @@ async def test_only_the_wrong_call_is_refused(horae: Horae) -> None:
     @horae.job
     async def greet(number: int) -> None: ...
 
-    calls = [horae.aio.jobs.start(greet, number=text) for text in ("1", "one", "2")]
+    texts: list[Any] = ["1", "one", "2"]
+    calls = [horae.aio.jobs.start(greet, number=text) for text in texts]
     first, second, third = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(second, InvalidParameters)
     assert isinstance(first, Job)

@@ -8,10 +8,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from horae import Horae, InvalidJobType, InvalidRequest, NotFound
+from horae import Horae, InvalidJobType, InvalidRequest, JobContext, JobType, NotFound
 from horae.client.operations.queues import Queues
 from horae.domain.storable import escaped
 from horae.quoting import quoted
@@ -153,9 +154,17 @@ async def test_a_wrong_session_of_a_coroutine_says_what_to_pass(horae: Horae) ->
         await horae.aio.jobs.start("work", session=other)
 
 
-async def test_parameters_without_names_are_named_in_the_error(horae: Horae) -> None:
-    @horae.job
-    def add(left: int, right: int) -> None: ...
+async def test_a_class_takes_no_parameters_by_position(horae: Horae) -> None:
+    class Pair(BaseModel):
+        left: int
+        right: int
+
+    @horae.register
+    class Add(JobType[Pair]):
+        type = "add"
+        params = Pair
+
+        def run(self, job: JobContext[Pair]) -> None: ...
 
     jobs: Any = horae.jobs
     aio: Any = horae.aio.jobs
@@ -163,9 +172,9 @@ async def test_parameters_without_names_are_named_in_the_error(horae: Horae) -> 
         InvalidRequest,
         match=r"by name, and 2 came by position; write start\(add, left=…, right=…\)",
     ):
-        jobs.start(add, 3, 4)
+        jobs.start(Add, 3, 4)
     with pytest.raises(InvalidRequest, match=r"write start\(add, left=…\)"):
-        await aio.start(add, 3)
+        await aio.start(Add, 3)
 
 
 def test_a_task_of_another_library_is_pointed_to_start(horae: Horae) -> None:

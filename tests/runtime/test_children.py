@@ -342,10 +342,10 @@ class TestNodes:
                 assert horae.jobs.get(in_child[0].id).node_id == node.id
                 release.set()
                 for job in on_threads:
-                    await horae.aio.jobs.wait(job.id, timeout="30s")
+                    await horae.aio.jobs.wait(job, timeout="30s")
                 go.touch()
-                for job in in_child:
-                    await horae.aio.jobs.wait(job.id, timeout="30s")
+                for each in in_child:
+                    await horae.aio.jobs.wait(each, timeout="30s")
         finally:
             horae.registry.remove("threaded")
 

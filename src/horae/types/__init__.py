@@ -30,6 +30,7 @@ from horae.types.job_type import (
     TYPE_OPTIONS,
     ApiError,
     JobType,
+    Starter,
     Transaction,
     failed_text,
     has_hook,
@@ -50,6 +51,7 @@ from horae.types.schedule import (
     schema_hash,
     trigger_of,
 )
+from horae.types.starting import Returns, Startable
 from horae.types.storing import storable_parameters
 
 __all__ = [
@@ -78,9 +80,12 @@ __all__ = [
     "OptionsJobType",
     "Registry",
     "Report",
+    "Returns",
     "Routes",
     "RuleKeywords",
     "Schedule",
+    "Startable",
+    "Starter",
     "StopsBodies",
     "Timeout",
     "Transaction",

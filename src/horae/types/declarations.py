@@ -12,7 +12,7 @@ from horae.types.application_hooks import ApplicationHooks, add, around_hook, pr
 from horae.types.calendars import CalendarFunction, functions_in
 from horae.types.context import BodyGroups, JobContext
 from horae.types.function import JobFunction
-from horae.types.job_type import JobType
+from horae.types.job_type import JobType, Starter
 from horae.types.keywords import BodyKeywords, JobKeywords
 from horae.types.options import QUEUE_OPTIONS, DeclaredQueue
 from horae.types.registry import Registry
@@ -41,9 +41,11 @@ H = TypeVar("H", bound=Callable[[], Any])
 class Declarations:
     """The decorators of an application, and what they have declared. `Horae` inherits them."""
 
-    def __init__(self, registry: Registry, hooks: ApplicationHooks, groups: BodyGroups) -> None:
-        """`groups`: finds the groups of the jobs that are declared here."""
-        self.registry, self.hooks, self._groups = registry, hooks, groups
+    def __init__(
+        self, registry: Registry, hooks: ApplicationHooks, groups: BodyGroups, starter: Starter
+    ) -> None:
+        """`groups` finds the groups of the jobs that are declared here; `starter` creates them."""
+        self.registry, self.hooks, self._groups, self._starter = registry, hooks, groups, starter
         self.declared: list[Schedule] = []
 
     @overload
@@ -155,7 +157,7 @@ class Declarations:
 
         Raises `InvalidJobType`, `JobTypeAlreadyRegistered`.
         """
-        job_type.groups = self._groups
+        job_type.groups, job_type.starter = self._groups, self._starter
         self.registry.add(job_type)
 
     def around(self, function: A, /) -> A:

@@ -2,31 +2,23 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    ParamSpec,
-    TypeVar,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
 
 from horae.domain.jobs import Job
-from horae.errors import InvalidJobType
+from horae.errors import InvalidJobType, InvalidRequest
 from horae.types.context import JobContext
 from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.options import START_OPTIONS
 from horae.types.parameters import refuse_class
+from horae.types.starting import Startable
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 ErrorHook = TypeVar("ErrorHook", bound=Callable[[Job, BaseException], object])
 CancelHook = TypeVar("CancelHook", bound=Callable[[Job], object])
 
@@ -35,15 +27,15 @@ STARTS_ELSEWHERE: Final = ("delay", "apply_async", "send", "defer", "enqueue", "
 """Methods of the tasks of other libraries, which start a job."""
 
 
-class JobFunction(Generic[P, R]):
+class JobFunction(Startable[P, R_co]):
     """A function that is also a job type: it can be called as before, or started as a job."""
 
-    def __init__(self, function: Callable[P, R], **options: Unpack[JobKeywords]) -> None:
-        self.function: Callable[P, R] = undecorate(function)
-        self.job_type = FunctionJobType(self.function, options)
+    def __init__(self, function: Callable[P, R_co], **options: Unpack[JobKeywords]) -> None:
+        self.function: Callable[P, R_co] = undecorate(function)
+        self._started = self.job_type = FunctionJobType(self.function, options)
         update_wrapper(self, self.function)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function directly, without a job."""
         return self.function(*args, **kwargs)
 
@@ -73,7 +65,7 @@ class JobFunction(Generic[P, R]):
         return hook
 
 
-def undecorate(function: Callable[P, R]) -> Callable[P, R]:
+def undecorate(function: Callable[P, R_co]) -> Callable[P, R_co]:
     """Return the plain function if it was decorated before, under another name."""
     return function.function if isinstance(function, JobFunction) else function
 
@@ -93,6 +85,27 @@ class FunctionJobType(OptionsJobType):
         self._names = tuple(self.params.model_fields)
         super().__init__(function.__qualname__, function.__name__, options)
         self.is_async = inspect.iscoroutinefunction(function)
+
+    @override
+    def named(self, given: Sequence[Any], values: Mapping[str, Any], /) -> Mapping[str, Any]:
+        arguments = inspect.signature(self.function).parameters.values()
+        names = [
+            argument.name
+            for argument in arguments
+            if argument.kind is argument.POSITIONAL_OR_KEYWORD and argument.name != self._context
+        ]
+        if len(given) > len(names):
+            taken = f"{len(names)} ({', '.join(names)})" if names else "none"
+            raise InvalidRequest(
+                f"job type {self.type!r}: {len(given)} parameters came by position, and it takes"
+                f" {taken}"
+            )
+        by_position = dict(zip(names, given, strict=False))
+        if twice := by_position.keys() & values.keys():
+            raise InvalidRequest(
+                f"job type {self.type!r}: parameter {min(twice)!r} came by position and by name"
+            )
+        return {**by_position, **values}
 
     @override
     def run(self, job: JobContext[Any]) -> Any:

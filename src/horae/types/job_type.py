@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
 from operator import attrgetter
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, get_args
 
 from sqlalchemy import Connection
 
@@ -34,6 +34,7 @@ from horae.redaction import traceback_text
 from horae.types.arguments import LARGEST_NUMBER
 from horae.types.context import BodyGroups, JobContext, ParamsT
 from horae.types.options import (
+    StartOptions,
     TimeLimits,
     TypeOption,
     backend_address,
@@ -76,6 +77,34 @@ PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {
 TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
 
 log = guarded_log("horae.types")
+
+
+class Starter(Protocol):
+    """Creates the jobs of an application; the type is found by its name."""
+
+    def start(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: StartOptions,
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job."""
+        ...
+
+    async def start_async(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: StartOptions,
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job from a coroutine."""
+        ...
 
 
 class JobType(Generic[ParamsT]):
@@ -189,6 +218,8 @@ class JobType(Generic[ParamsT]):
     """
     groups: BodyGroups | None = None
     """Finds the groups of its jobs; set by the application that registers it."""
+    starter: Starter | None = None
+    """Creates jobs of it; set by the application that registers it."""
     queue_backends: Mapping[str, str] = {}
     """The backend of each queue that the settings of the application name."""
 
@@ -275,6 +306,17 @@ class JobType(Generic[ParamsT]):
         """Return the fields that HTTP responses about `job` have in addition to the common ones."""
         del job
         return {}
+
+    def named(self, given: Sequence[Any], _values: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Return the parameters of a call by their names; functions take some by position.
+
+        Raises `InvalidRequest`.
+        """
+        names = list(self.request.model.model_fields)[: len(given)]
+        call = ", ".join([self.type, *(f"{name}=…" for name in names)])
+        raise InvalidRequest(
+            f"parameters are passed by name, and {len(given)} came by position; write start({call})"
+        )
 
     def explain(self, error: BaseException) -> str:
         """Return the text for users of `error`; never raises.

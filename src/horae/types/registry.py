@@ -14,6 +14,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.options import DeclaredQueue, refuse_secret_names
+from horae.types.starting import Startable
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""
@@ -163,9 +164,10 @@ class Registry:
             case type() if issubclass(reference, JobType):
                 return self.get(getattr(reference, "type", reference.__qualname__))
             case _:
-                raise InvalidJobType(
-                    f"{reference!r} is no job type; decorate it with @horae.job or register it"
-                )
+                hint = "decorate it with @horae.job or register it"
+                if isinstance(reference, Startable):
+                    hint = "it has options already: start it with f.with_options(…).start(…)"
+                raise InvalidJobType(f"{reference!r} is no job type; {hint}")
 
     def remove(self, name: str) -> None:
         """Remove a type. Raises `UnknownJobType`."""

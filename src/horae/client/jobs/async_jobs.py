@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, Never, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from typing_extensions import Unpack, override
@@ -13,6 +13,7 @@ from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
 from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
 from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
 from horae.client.jobs.shared_starts import SharedStarts
+from horae.client.jobs.typed_starts import AsyncWithin, typed_async_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
 from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
@@ -22,7 +23,6 @@ from horae.types.options import OPTIONS, StartOptions
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
-AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
 
 
 class AsyncJobs(OnThreads[Jobs]):
@@ -86,36 +86,45 @@ class AsyncJobs(OnThreads[Jobs]):
             self.client.limits.contention,
         )
 
+    @typed_async_start
     async def start(
         self,
         job_type: JobTypeReference,
         /,
-        *by_position: Never,
+        *by_position: Any,
         session: AsyncWithin | None = None,
         **options: Any,
     ) -> Job:
         """Create a job; see `Jobs.start`."""
-        if session is not None or by_position or options.get("sync"):
-            return await self._create(
-                session, partial(self.client.start, job_type, *by_position, **options)
-            )
-        options.pop("sync", None)
+        sync = options.pop("sync", False)
         values = {name: value for name, value in options.items() if name not in OPTIONS}
         named = {name: value for name, value in options.items() if name not in values}
         given = {name: value for name, value in named.items() if value is not None}
-        return await self.create(job_type, values, StartOptions(**given))
+        if by_position:
+            values = {**self.client.named(job_type, by_position, values)}
+        return await self.create(
+            job_type, values, StartOptions(**given), session=session, sync=sync
+        )
 
     async def create(
-        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
+        self,
+        job_type: JobTypeReference,
+        values: Mapping[str, Any],
+        options: StartOptions,
+        *,
+        session: AsyncWithin | None = None,
+        sync: bool = False,
     ) -> Job:
         """Create a job; parameters and options are separate; see `Jobs.create`."""
+        if session is not None or sync:
+            create = partial(self.client.create, job_type, values, options, sync=sync)
+            return await self._create(session, create)
         found = await self._starts.start(job_type, options, values)
         if isinstance(found, Job):
             return found
         if found is not None:
             return await self.run(partial(self.client.insert, found), Use.CHANGE)
-        create = partial(self.client.create, job_type, values, options)
-        return await self.run(create, Use.CHANGE)
+        return await self.run(partial(self.client.create, job_type, values, options), Use.CHANGE)
 
     async def start_many(
         self,
@@ -131,18 +140,27 @@ class AsyncJobs(OnThreads[Jobs]):
         start_many = partial(self.client.start_many, job_type, values, owner=owner, options=options)
         return await self._create(session, start_many)
 
+    @overload
+    async def wait(
+        self, job_id: Job[T], *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> T: ...
+    @overload
+    async def wait(
+        self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> Any: ...
     async def wait(
         self,
-        job_id: int,
+        job_id: Job[Any] | int,
         *,
         timeout: Timeout | None = None,
         owner: Whose = EVERYBODY,
     ) -> Any:
         """Wait for the result without holding a thread; see `Jobs.wait`."""
         seconds = seconds_of("timeout", timeout)
-        await self.get(job_id, owner=owner)
-        await until_ended_async(self.client.waits, self._wakeup, of_job(JobId(job_id)), seconds)
-        return self.client.result_of(await self.get(job_id, owner=owner))
+        wanted = job_id.id if isinstance(job_id, Job) else JobId(job_id)
+        await self.get(wanted, owner=owner)
+        await until_ended_async(self.client.waits, self._wakeup, of_job(wanted), seconds)
+        return self.client.result_of(await self.get(wanted, owner=owner))
 
     async def start_group(
         self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Final, Literal, Never, TypeAlias, get_args, overload
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
 
 from pydantic import TypeAdapter
 from sqlalchemy import Connection
@@ -40,7 +40,6 @@ from horae.client.jobs.creating import (
     job_of,
     new_job,
     once,
-    refusal_by_position,
     refusal_of_session,
     repetition_of,
     run_retries,
@@ -50,6 +49,7 @@ from horae.client.jobs.creating import (
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.searching import SEARCH_TIME, search_for
+from horae.client.jobs.typed_starts import Within, typed_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
@@ -115,7 +115,7 @@ from horae.types.hooks import Hooks
 from horae.types.options import OPTIONS, DependencyFailure, StartOptions, check_batch
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
-Within: TypeAlias = Session | Connection
+T = TypeVar("T")
 Attempts: TypeAlias = list[PastAttempt]
 JobIds: TypeAlias = list[JobId]
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
@@ -219,11 +219,12 @@ class Jobs:
             inserts=self.inserts,
         )
 
+    @typed_start
     def start(  # noqa: PLR0913 - the options of a job
         self,
         job_type: JobTypeReference,
         /,
-        *by_position: Never,
+        *by_position: Any,
         session: Within | None = None,
         owner: str | None = None,
         run_at: datetime | None = None,
@@ -245,7 +246,7 @@ class Jobs:
         sync: bool = False,
         **values: Any,
     ) -> Job:
-        """Create a job; a node runs it. Other named arguments are the job's parameters.
+        """Create a job; a node runs it. Other arguments are the job's parameters.
 
         `session`: create it in the caller's transaction, so that it exists if and only if that
         commits. `sync`: run it in this thread, under the same rules and with its retries, and
@@ -259,11 +260,17 @@ class Jobs:
         then.
         """
         given = locals()  # read by name, because each option is then written only once here
-        if by_position:
-            raise refusal_by_position(self._registry.resolve(job_type), by_position)
         named = {name: value for name in OPTIONS if (value := given[name]) is not None}
         options = StartOptions(**named)
+        if by_position:
+            values = {**self.named(job_type, by_position, values)}
         return self.create(job_type, values, options, session=session, sync=sync)
+
+    def named(
+        self, job_type: JobTypeReference, by_position: Sequence[Any], values: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return all parameters of a call by their names. Raises `InvalidRequest`."""
+        return self._registry.resolve(job_type).named(by_position, values)
 
     def create(
         self,
@@ -532,18 +539,29 @@ class Jobs:
         """Return the number of jobs in each state."""
         return self._reads.autocommit(reading.counts)
 
-    def wait(self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY) -> Any:
-        """Wait until the job has ended, and return its result.
+    @overload
+    def wait(
+        self, job_id: Job[T], *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> T: ...
+    @overload
+    def wait(
+        self, job_id: int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> Any: ...
+    def wait(
+        self, job_id: Job[Any] | int, *, timeout: Timeout | None = None, owner: Whose = EVERYBODY
+    ) -> Any:
+        """Wait until the job, or the one with this id, has ended, and return its result.
 
         `timeout`: a timedelta or a text such as `"30s"`; None waits without a limit. Raises
         `WaitTimeout`, `JobFailed`, `JobWasCancelled`, `JobDoesNotExist`.
         """
         seconds = seconds_of("timeout", timeout)
-        self._read(job_id, owner)
-        until_ended(self.waits, self._wakeup, of_job(JobId(job_id)), seconds)
-        return self.result_of(self._read(job_id, owner))
+        wanted = job_id.id if isinstance(job_id, Job) else JobId(job_id)
+        self._read(wanted, owner)
+        until_ended(self.waits, self._wakeup, of_job(wanted), seconds)
+        return self.result_of(self._read(wanted, owner))
 
-    def result_of(self, job: Job) -> Any:
+    def result_of(self, job: Job[T]) -> T:
         """Return the result of an ended job in its annotated type.
 
         Raises `JobFailed`, `JobWasCancelled`.
@@ -558,10 +576,11 @@ class Jobs:
             case _:
                 kind = self._registry.find(job.type)
                 annotated: Any = None if kind is None else kind.returns
-                if annotated in (Any, None):
-                    return job.result
-                adapter: TypeAdapter[Any] = TypeAdapter(annotated)
-                return adapter.validate_python(job.result)
+                stored: Any = job.result
+                if annotated not in (Any, None):
+                    stored = TypeAdapter(annotated).validate_python(stored)
+                result: T = stored
+                return result
 
     def cancel(self, job_id: int, *, owner: Whose = EVERYBODY, by: str | None = None) -> Job:
         """Cancel the job; stop its body and discard its work.
@@ -1002,5 +1021,5 @@ def _is_new(created: tuple[Job, bool]) -> bool:
     return created[1]
 
 
-if missing := OPTIONS.keys() - (Jobs.start.__kwdefaults__ or {}).keys():
+if missing := OPTIONS.keys() - vars(Jobs)["start"].__kwdefaults__.keys():
     raise TypeError(f"Jobs.start lacks the options {sorted(missing)}")

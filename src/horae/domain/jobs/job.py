@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
 from random import Random
-from typing import Any, Final, NamedTuple, NewType, TypeAlias, assert_never
+from typing import Any, Final, Generic, NamedTuple, NewType, TypeAlias, assert_never
+
+from typing_extensions import TypeVar
 
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs.limits import code_of
 
+R_co = TypeVar("R_co", covariant=True, default=Any)
 JobId = NewType("JobId", int)
 NodeId = NewType("NodeId", str)
 
@@ -82,8 +85,10 @@ NEXT_STATE: Final[Mapping[tuple[JobState, JobEvent], JobState]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Generic[R_co]):
     """One run of a job type, as it was stored when it was read.
+
+    `Job[int]`: `wait` returns an int. `result` is the JSON value that is stored for it.
 
     `meta` belongs to the caller; Horae does not interpret it. `max_runtime` (seconds) and
     `run_reason` come from the schedule of a scheduled job; `retry_of` is the job that this one

@@ -1,15 +1,25 @@
 """What a caller may decide about one job beyond its parameters.
 
 An option is declared once, as a field of `StartOptions` that says how it is parsed and how the
-command line shows it. `Jobs.start` repeats its name and type for type checkers, which is checked at
-import.
+command line shows it. `Jobs.start` and `StartKeywords` repeat its name and type for type checkers,
+which is checked at import.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    cast,
+    get_args,
+)
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
@@ -28,6 +38,11 @@ from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
+
+if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
+    from sqlalchemy import Connection
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+    from sqlalchemy.orm import Session
 
 DependencyFailure: TypeAlias = Literal["cancel", "fail", "run"]
 
@@ -293,6 +308,34 @@ OPTIONS: Final[Mapping[str, StartOption]] = {
     name: get_args(annotation)[1] for name, annotation in StartOptions.__annotations__.items()
 }
 """All options of a start by name, in the order in which the command line shows them."""
+
+
+class StartKeywords(TypedDict, total=False):
+    """The keywords of `Jobs.start`, and of the `with_options` of a function."""
+
+    owner: str | None
+    queue: str | None
+    priority: int | None
+    delay: Duration | None
+    run_at: datetime | None
+    tags: Collection[str] | None
+    unique_key: str | None
+    unique: Unique | None
+    on_duplicate: OnDuplicate | None
+    debounce: Duration | Debounce | None
+    expires: Duration | datetime | None
+    max_attempts: int | None
+    backoff: Backoff | None
+    weight: int | None
+    after: Iterable[Job | int] | None
+    on_dependency_failure: DependencyFailure | None
+    meta: Mapping[str, Any] | None
+    session: "Session | Connection | AsyncSession | AsyncConnection | None"
+    sync: bool
+
+
 _PARSERS: Final = tuple((name, option.parse) for name, option in OPTIONS.items())
 START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | OPTIONS.keys())
 """The arguments of `Jobs.start` that no parameter of a job may have the name of."""
+if unlike := StartKeywords.__annotations__.keys() ^ (START_OPTIONS - {"job_type"}):
+    raise TypeError(f"StartKeywords differs from the options of a start: {sorted(unlike)}")

@@ -40,7 +40,7 @@ from horae.client.jobs.creating.new_job import (
 )
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.creating.sharing import SharedInserts
-from horae.client.jobs.creating.wrong_calls import refusal_by_position, refusal_of_session
+from horae.client.jobs.creating.wrong_calls import refusal_of_session
 
 __all__ = [
     "INSERTED_AT_ONCE",
@@ -66,7 +66,6 @@ __all__ = [
     "max_count_of",
     "new_job",
     "once",
-    "refusal_by_position",
     "refusal_of_session",
     "repetition_of",
     "run_retries",
