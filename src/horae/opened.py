@@ -4,14 +4,17 @@ It is made before the clients of the application and handed to them. The bodies 
 groups by the same clients.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from horae.domain.jobs import Job, KeepLogs
 from horae.forking import ForkSafeLock, lazy_property
 from horae.types import ApplicationHooks, Registry
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from horae.client.jobs import AsyncJobs, Jobs
     from horae.runtime.components import Components
     from horae.runtime.inline import InlineNode
@@ -20,11 +23,30 @@ if TYPE_CHECKING:
     from horae.types.options import StartOptions
 
 
+class JoinsTransactions(Protocol):
+    """Lets Horae's calls join the transactions of another library, such as Django's ORM."""
+
+    def lend(self) -> "AbstractContextManager[Connection] | None":
+        """Lend the connection of the transaction that is open in the calling thread, if any."""
+        ...
+
+    def after_commit(self, call: Callable[[], None], /) -> None:
+        """Call a function when that transaction has committed; at once if there is none."""
+        ...
+
+
 class Opened:
     """The adapters and the clients for jobs of one application, each made when it is needed."""
 
-    def __init__(self, settings: "Settings", registry: Registry, hooks: ApplicationHooks) -> None:
+    def __init__(
+        self,
+        settings: "Settings",
+        registry: Registry,
+        hooks: ApplicationHooks,
+        joins: JoinsTransactions | None = None,
+    ) -> None:
         self.settings, self._registry, self._hooks = settings, registry, hooks
+        self._joins = joins
         self.opening = ForkSafeLock(reentrant=True)
 
     @lazy_property
@@ -37,6 +59,7 @@ class Opened:
         from horae.client.jobs import BulkJob, Jobs
         from horae.runtime.components import Components
         from horae.storage.migrations import runner as migrations
+        from horae.wakeup import DeferredChannel
 
         given, registry = self.settings, self._registry
         keep_logs = None
@@ -51,13 +74,17 @@ class Opened:
         except BaseException:
             database.close()
             raise
-        jobs = Jobs(database, registry, adapters.live, adapters.wakeup, keep=given.keep)
+        wakeup = adapters.wakeup
+        if self._joins is not None:
+            database.lender = self._joins.lend
+            wakeup = DeferredChannel(wakeup, self._joins.after_commit)
+        jobs = Jobs(database, registry, adapters.live, wakeup, keep=given.keep)
         registry.add_built_in(BulkJob(database, registry, jobs))
         return Components(
             database,
             registry,
             adapters.live,
-            adapters.wakeup,
+            wakeup,
             self._hooks,
             keep_logs,
             adapters.replica,

@@ -27,6 +27,7 @@ from horae.types.declarations import Declarations
 from horae.types.function import FunctionJobType, JobFunction
 from horae.types.group_access import AsyncJobGroup, JobGroup
 from horae.types.job_type import (
+    NAMED_TRANSACTIONS,
     TYPE_OPTIONS,
     ApiError,
     JobType,
@@ -57,6 +58,7 @@ from horae.types.storing import storable_parameters
 __all__ = [
     "LARGEST_ID",
     "LARGEST_NUMBER",
+    "NAMED_TRANSACTIONS",
     "TYPE_OPTIONS",
     "ApiError",
     "ApplicationHooks",

@@ -66,6 +66,10 @@ ISOLATIONS: Final[tuple[str, ...]] = get_args(Isolation)
 Transaction: TypeAlias = (
     Isolation | AbstractContextManager[Any] | AbstractAsyncContextManager[Any] | None
 )
+NAMED_TRANSACTIONS: Final[dict[str, Callable[[JobContext[Any]], Transaction]]] = {}
+"""What opens the transactions of other libraries, by the name that declarations give; an
+integration adds its own when it is imported, such as `django`.
+"""
 HumanReadable: TypeAlias = str | Callable[[BaseException], str]
 ApiError: TypeAlias = str | tuple[str, int, str]
 

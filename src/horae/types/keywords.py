@@ -16,6 +16,7 @@ from horae.quoting import quoted
 from horae.types.context import JobContext
 from horae.types.job_type import (
     ISOLATIONS,
+    NAMED_TRANSACTIONS,
     TYPE_OPTIONS,
     ApiError,
     HumanReadable,
@@ -41,7 +42,7 @@ class BodyKeywords(TypedDict, total=False):
     retry_on: ErrorRule | None
     give_up_on: ErrorRule | None
     on_shutdown: OnShutdown | None
-    transaction: Isolation | Callable[[JobContext[Any]], Transaction] | None
+    transaction: Isolation | Literal["django"] | Callable[[JobContext[Any]], Transaction] | None
     exceptions_map: Mapping[type[BaseException], HumanReadable]
     max_result_bytes: int
     keep_logs: KeepLogs | str | bool | None
@@ -91,7 +92,10 @@ class OptionsJobType(JobType[Any]):
                 f"{source}: there is no option {min(unknown)!r}; there are {allowed}"
             )
         self.type = options.get("name", usual_name)
-        declared = self._transaction = options.get("transaction")
+        declared: Any = options.get("transaction")
+        if isinstance(declared, str):
+            declared = NAMED_TRANSACTIONS.get(declared, declared)
+        self._transaction = declared
         self._transaction_of = cast(
             "Callable[[JobContext[Any]], Transaction]",
             declared if callable(declared) else lambda _job: declared,
@@ -102,7 +106,7 @@ class OptionsJobType(JobType[Any]):
             elif option not in ("name", "transaction"):
                 setattr(self, option, value)
         if not callable(declared) and declared not in (*ISOLATIONS, None):
-            allowed = ", ".join(map(repr, ISOLATIONS))
+            allowed = ", ".join(map(repr, (*ISOLATIONS, *NAMED_TRANSACTIONS)))
             raise InvalidJobType(
                 f"job type {self.type!r}: transaction is {declared!r}, expected one of {allowed}"
             )

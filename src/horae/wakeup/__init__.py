@@ -5,6 +5,7 @@ them lost, polling alone is correct.
 """
 
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel, work
+from horae.wakeup.deferred import DeferredChannel
 from horae.wakeup.local import LocalChannel
 from horae.wakeup.payload import CHANNEL, LARGEST_PAYLOAD, encode
 from horae.wakeup.silent import SilentChannel
@@ -12,6 +13,7 @@ from horae.wakeup.silent import SilentChannel
 __all__ = [
     "CHANNEL",
     "LARGEST_PAYLOAD",
+    "DeferredChannel",
     "Hint",
     "HintKind",
     "LocalChannel",

@@ -303,7 +303,8 @@ class Jobs:
         """Create a job that was checked, in a transaction of its own."""
 
         def insert() -> Job:
-            if not new.is_plain or is_requested():
+            # In the transaction of another library, an INSERT is no commit that could be shared.
+            if not new.is_plain or is_requested() or self._database.joined() is not None:
                 job, _ = self._database.transact(with_entry(create, changed=_is_new), new)
             elif new.is_free:
                 return job_of(new.row, self.inserts.insert([new.row])[0])

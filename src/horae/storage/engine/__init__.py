@@ -71,6 +71,7 @@ from horae.storage.engine.isolation import (
     sees_what_others_commit,
     try_lock,
 )
+from horae.storage.engine.lending import Lender, lending_engine, lent
 from horae.storage.engine.raw_statements import RawStatement, raw_statement
 from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
@@ -122,6 +123,7 @@ __all__ = [
     "Instant",
     "Json",
     "Keyword",
+    "Lender",
     "PerDatabase",
     "PerDialect",
     "RawStatement",
@@ -156,6 +158,8 @@ __all__ = [
     "json_moment",
     "json_rows",
     "keeps_rows_in_order",
+    "lending_engine",
+    "lent",
     "local_name_of",
     "lock",
     "longer_than",

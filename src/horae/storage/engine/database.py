@@ -42,11 +42,13 @@ from horae.storage.engine.connections import (
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.failures import (
+    conflicts_as_busy,
     is_busy,
     is_conflict,
     may_be_of_changed_tables,
     unavailable,
 )
+from horae.storage.engine.lending import Lender
 from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown
@@ -131,6 +133,10 @@ class Database(BuiltAnewInChild):
         self.check_tables: Callable[[Connection], None] | None = None
         """Raises an error if a migration has changed the tables so that statements no longer fit.
         """
+        self.lender: Lender | None = None
+        """Lends the connection of another library while that has a transaction open in the calling
+        thread: statements then run in it, and commit with it.
+        """
         self.caller_threads = CallerThreads(self._pool["pool_size"])
         self._service_threads = Threads(self._pool["pool_size"], "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
@@ -139,9 +145,9 @@ class Database(BuiltAnewInChild):
     def begin_in_child(self) -> None:
         """Start again in a forked child: detach the parent's connections, and repeat the checks."""
         detach([*self._connections.descriptors(), *self._body_connections.descriptors()])
-        check_tables = self.check_tables
+        check_tables, lender = self.check_tables, self.lender
         super().begin_in_child()
-        self.check_tables = check_tables
+        self.check_tables, self.lender = check_tables, lender
         if self._file is not None:
             self._file.forget_companions()
 
@@ -170,12 +176,16 @@ class Database(BuiltAnewInChild):
 
         Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
         """
+        if (lent := self.joined()) is not None:
+            return self._run_joined(lent, nested, statement, *args, **kwargs)
         return self._run(self._transaction_connections.transaction, statement, *args, **kwargs)
 
     def transact_at_once(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `transact`, but raise `DatabaseBusy` at once if SQLite's write lock is taken."""
+        if (lent := self.joined()) is not None:
+            return self._run_joined(lent, nested, statement, *args, **kwargs)
         return self._run(
             self.engine.execution_options(**_AT_ONCE[self.dialect]).begin,
             statement,
@@ -185,6 +195,8 @@ class Database(BuiltAnewInChild):
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that executes a single SQL statement, in autocommit mode."""
+        if (lent := self.joined()) is not None:
+            return self._run_joined(lent, contextlib.nullcontext, statement, *args, **kwargs)
         return self._run(self._statement_connections.statement, statement, *args, **kwargs)
 
     async def transact_async(
@@ -362,6 +374,28 @@ class Database(BuiltAnewInChild):
             report_read_only(engine)
         return self._listen(engine, self._connections)
 
+    def joined(self) -> contextlib.AbstractContextManager[Connection] | None:
+        """Return the transaction of another library that statements of this thread join, if any."""
+        if self.lender is None or self._service_threads.is_here():
+            return None
+        return self.lender()
+
+    def _run_joined(
+        self,
+        lent: contextlib.AbstractContextManager[Connection],
+        within: Callable[[Connection], contextlib.AbstractContextManager[Any]],
+        statement: Statement[P, T],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a statement once in the transaction of another library; repeating is up to that."""
+        self.check_file()
+        with self._gate, self._reporting(), conflicts_as_busy(), lent as connection:
+            self.adopt(connection)
+            with within(connection):
+                return statement(connection, *args, **kwargs)
+
     def _run(
         self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -431,6 +465,11 @@ _AT_ONCE: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {},
     SQLITE: {opening.BEGIN_OPTION: opening.AT_ONCE},
 }
+
+
+def nested(connection: Connection) -> contextlib.AbstractContextManager[Any]:
+    """Return a savepoint: a statement that fails leaves nothing, and spoils no transaction."""
+    return connection.begin_nested()
 
 
 def side_car_path(database: Database | Engine, name: str) -> Path:

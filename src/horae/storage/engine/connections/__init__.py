@@ -4,7 +4,7 @@ Invariants: the number of connections is bounded; behind a pooler in transaction
 prepared and no session state is kept; a body cannot end the transaction that will end its job.
 """
 
-from horae.storage.engine.connections.commit_guard import forbid_commit
+from horae.storage.engine.connections.commit_guard import forbid_commit, refuse_ending
 from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
 from horae.storage.engine.connections.pooler import PoolerDetection
 from horae.storage.engine.connections.read_only import leave_read_only, report_read_only
@@ -30,6 +30,7 @@ __all__ = [
     "forbid_commit",
     "leave_read_only",
     "raw_bounds",
+    "refuse_ending",
     "replace_stale",
     "report_read_only",
 ]

@@ -147,6 +147,11 @@ def _refuse_statement(connection: Connection, _cursor: Any, statement: str, *_: 
     if transaction is None:
         return
     transaction.check()
+    refuse_ending(statement)
+
+
+def refuse_ending(statement: str) -> None:
+    """Raise `InvalidRequest` for a statement that would end the transaction of a body."""
     # Dollar quotes may enclose the body of a function, whose statements are not executed now.
     if _ENDS_FIRST.match(statement) or (
         ";" in statement and "$" not in statement and _ENDS_LATER.search(statement)

@@ -1,0 +1,169 @@
+"""`horae`: the application of a Django project, with the settings `HORAE` and Django's database."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Final
+
+import django
+from django.apps import apps
+from django.conf import settings as django_settings
+from typing_extensions import override
+
+from horae.app import Horae
+from horae.async_app import AsyncHorae
+from horae.contrib.django.actors import actor_of_session
+from horae.contrib.django.connections import cared_for
+from horae.contrib.django.databases import url_of
+from horae.contrib.django.transactions import DjangoTransactions
+from horae.errors import ConfigurationError, InvalidJobType
+from horae.types import NAMED_TRANSACTIONS, JobContext, JobType
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from horae.client.jobs import Jobs
+    from horae.client.operations import Limits, Queues
+    from horae.client.schedules import Deployments, Schedules
+    from horae.runtime.components import Components
+    from horae.settings import Settings
+
+OWN_KEYS: Final = ("using",)
+"""Keys of `HORAE` that are no settings of Horae."""
+
+
+class DjangoHorae(Horae):
+    """The application of a Django project, on the database of one alias of `DATABASES`.
+
+    Calls within `transaction.atomic` on that alias join its transaction. The alias is read when
+    Horae opens and at each later use, so that a test can put another database in its place.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        """`given`: what `settings.HORAE` holds. Raises `ConfigurationError`."""
+        if "database" in given:
+            raise ConfigurationError(
+                "HORAE['database']: the database is one of DATABASES; name its alias in"
+                " HORAE['using']"
+            )
+        self.alias: str = given.get("using", "default")
+        self.joins = self.transactions = DjangoTransactions(self.alias)
+        chosen = {name: value for name, value in given.items() if name not in OWN_KEYS}
+        chosen.setdefault("module", project())
+        super().__init__(UNREAD, authenticate=actor_of_session, **chosen)
+        self.around(cared_for)
+
+    def follow(self) -> None:
+        """Read the database of the alias; close what is open if it is another one by now."""
+        url = url_of(self.alias)
+        if url != self.opened.settings.database:
+            self.close()
+            self.opened.settings = self.opened.settings.model_copy(update={"database": url})
+
+    def transaction(self) -> "AbstractContextManager[Connection]":
+        """Open a transaction of Django that finishes the job, for the `transaction` of a
+        `JobType`.
+        """
+        return self.transactions.begun()
+
+    @override
+    def add_type(self, job_type: JobType[Any]) -> None:
+        super().add_type(job_type)
+        if job_type.is_async and getattr(job_type, "_transaction", None) is in_django:
+            raise InvalidJobType(
+                f"job type {job_type.type!r}: transaction='django' is for functions, because"
+                " Django's transactions do not work in coroutines; write `def` in place of"
+                " `async def`"
+            )
+
+    @property  # type: ignore[explicit-override]  # mypy does not find it on a property with a setter
+    @override
+    def settings(self) -> "Settings":
+        """The settings, with the URL of the alias as it is now."""
+        self.follow()
+        return self.opened.settings
+
+    @settings.setter
+    @override
+    def settings(self, settings: "Settings") -> None:
+        if settings.database != url_of(self.alias):
+            raise ConfigurationError(
+                "the database of a Django project is one of DATABASES, so it cannot be replaced;"
+                " leave out --database"
+            )
+        self.opened.settings = settings
+
+    @property
+    @override
+    def components(self) -> "Components":
+        """The opened adapters."""
+        self.follow()
+        return self.opened.components
+
+    @property
+    @override
+    def jobs(self) -> "Jobs":
+        """Start, watch and cancel jobs."""
+        self.follow()
+        return self.opened.jobs
+
+    @property
+    @override
+    def aio(self) -> AsyncHorae:
+        """Clients for async code."""
+        self.follow()
+        return super().aio
+
+    @property
+    @override
+    def schedules(self) -> "Schedules":
+        """Add, change and read schedules."""
+        self.follow()
+        return super().schedules
+
+    @property
+    @override
+    def queues(self) -> "Queues":
+        """Pause, resume and limit queues, and let owners take turns."""
+        self.follow()
+        return super().queues
+
+    @property
+    @override
+    def limits(self) -> "Limits":
+        """List limits by key, and change their numbers."""
+        self.follow()
+        return super().limits
+
+    @property
+    @override
+    def deployments(self) -> "Deployments":
+        """Deploy the declared schedules, and list deployments."""
+        self.follow()
+        return super().deployments
+
+
+UNREAD: Final = "sqlite:///the-database-of-an-alias-that-was-not-read.db"
+"""The database until `follow` has read that of the alias."""
+
+
+def project() -> str:
+    """Return the name of the project: the package of its settings or of its URLs."""
+    named: str = getattr(django_settings, "ROOT_URLCONF", "") or ""
+    named = os.environ.get("DJANGO_SETTINGS_MODULE", named)
+    return named.partition(".")[0] or "django"
+
+
+def in_django(_job: JobContext[Any]) -> "AbstractContextManager[Connection]":
+    """Open the transaction of a body that is declared with `transaction="django"`."""
+    return horae.transaction()
+
+
+def set_up() -> None:
+    """Set Django up, unless it is being set up already; child processes of nodes begin here."""
+    if not (apps.ready or apps.loading):
+        django.setup()
+
+
+NAMED_TRANSACTIONS["django"] = in_django
+horae: Final = DjangoHorae(getattr(django_settings, "HORAE", {}))

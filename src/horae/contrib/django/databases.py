@@ -1,0 +1,87 @@
+"""Which database an alias of Django's `DATABASES` stands for, as the URL that Horae opens."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from horae.errors import ConfigurationError
+
+OF_DJANGO: Final = frozenset(
+    {
+        "assume_role",
+        "client_encoding",
+        "context",
+        "cursor_factory",
+        "isolation_level",
+        "pool",
+        "prepare_threshold",
+        "row_factory",
+        "server_side_binding",
+    }
+)
+"""Options of a PostgreSQL database that Django or psycopg reads, and not the server's library."""
+
+
+def connection_of(alias: str) -> BaseDatabaseWrapper:
+    """Return Django's connection of this thread, which may not be open yet.
+
+    Raises `ConfigurationError` for an alias that does not exist.
+    """
+    if alias not in connections.settings:
+        raise ConfigurationError(
+            f"HORAE['using']: {alias!r} is not in DATABASES, which has"
+            f" {', '.join(map(repr, connections.settings))}"
+        )
+    wrapper: BaseDatabaseWrapper = connections[alias]
+    return wrapper
+
+
+def url_of(alias: str) -> str:
+    """Return the URL of the database that the alias stands for now: a test may have replaced it.
+
+    Raises `ConfigurationError` for another engine than PostgreSQL and SQLite, and for a SQLite
+    database in memory.
+    """
+    wrapper = connection_of(alias)
+    given: Mapping[str, Any] = wrapper.settings_dict
+    match wrapper.vendor:
+        case "postgresql":
+            return _of_server(given)
+        case "sqlite":
+            return _of_file(alias, str(given["NAME"]))
+        case _:
+            raise ConfigurationError(
+                f"DATABASES[{alias!r}]: Horae needs PostgreSQL or SQLite, and the engine is"
+                f" {given['ENGINE']!r}; name the alias of such a database in HORAE['using']"
+            )
+
+
+def _of_file(alias: str, name: str) -> str:
+    if name in ("", ":memory:") or name.startswith("file:"):
+        raise ConfigurationError(
+            f"DATABASES[{alias!r}]: {name or 'an empty name'!r} is a database in memory, and Horae"
+            " needs a file that other connections can open; for tests, write"
+            f" 'TEST': {{'NAME': BASE_DIR / 'test.sqlite3'}} there"
+        )
+    return f"sqlite:///{quote(str(Path(name).absolute()))}"
+
+
+def _of_server(given: Mapping[str, Any]) -> str:
+    options = {
+        name: str(value)
+        for name, value in given["OPTIONS"].items()
+        if name not in OF_DJANGO and value is not None
+    }
+    if role := given["OPTIONS"].get("assume_role"):
+        options["options"] = f"{options.get('options', '')} -c role={role}".strip()
+    # A host may be a folder or a list, which are no host in a URL.
+    options |= {name.lower(): str(given[name]) for name in ("HOST", "PORT") if given.get(name)}
+    user = quote(given["USER"] or "", safe="")
+    password = f":{quote(given['PASSWORD'], safe='')}" if given["PASSWORD"] else ""
+    before = f"{user}{password}@" if user else ""
+    query = f"?{urlencode(options)}" if options else ""
+    return f"postgresql://{before}/{quote(given['NAME'] or '', safe='')}{query}"

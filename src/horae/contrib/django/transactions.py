@@ -1,0 +1,143 @@
+"""Horae's statements in the transactions of Django's own connection.
+
+While a thread is inside `transaction.atomic` on the alias of Horae's database, its calls join that
+transaction: a job exists exactly if it commits. Hints about it are sent after the commit.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import TransactionManagementError
+from sqlalchemy import Connection
+
+from horae.contrib.django.databases import connection_of, url_of
+from horae.errors import ConfigurationError, DatabaseBusy, Unavailable
+from horae.forking import ForkSafeLock
+from horae.storage.engine import DATABASE_ERRORS, lending_engine, lent
+from horae.storage.engine.connections import refuse_ending
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+LENT: Final = "_horae_lent"
+"""The attribute of Django's connection that keeps what was made of the driver's connection."""
+IN_USE: Final = "_horae_in_use"
+"""The attribute that holds the lent connection while it is used, such as that of a body."""
+
+
+class DjangoTransactions:
+    """The transactions on one alias of Django's `DATABASES`."""
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+        self._engine: tuple[str, Engine] | None = None
+        self._lock = ForkSafeLock()
+
+    def lend(self) -> AbstractContextManager[Connection] | None:
+        """Lend Django's connection while this thread has a transaction open on it."""
+        wrapper = connection_of(self.alias)
+        if not wrapper.in_atomic_block:
+            return None
+        in_use: Connection | None = vars(wrapper).get(IN_USE)
+        return self._lent(wrapper) if in_use is None else nullcontext(in_use)
+
+    def after_commit(self, call: Callable[[], None], /) -> None:
+        """Call a function after the commit of this thread's transaction; at once without one."""
+        if connection_of(self.alias).in_atomic_block:
+            transaction.on_commit(call, using=self.alias, robust=True)
+        else:
+            call()
+
+    @contextmanager
+    def begun(self) -> Generator[Connection]:
+        """Open a transaction of Django for a body, and yield its connection.
+
+        Raises `Unavailable` if it cannot begin now, and `TransactionManagementError` instead of
+        committing nothing, if the body has caught an error that spoils the transaction.
+        """
+        wrapper = connection_of(self.alias)
+        if not (wrapper.settings_dict["AUTOCOMMIT"] or wrapper.in_atomic_block):
+            raise ConfigurationError(
+                f"DATABASES[{self.alias!r}]: with 'AUTOCOMMIT': False an atomic block of Django"
+                " does not commit, so no job can finish in it; remove that line"
+            )
+        with ExitStack() as transactions:
+            with _unavailable(), _taking_the_lock(wrapper):
+                transactions.enter_context(transaction.atomic(using=self.alias))
+            connection = transactions.enter_context(self._lent(wrapper))
+            with wrapper.execute_wrapper(_refuse_ending):
+                yield connection
+            if wrapper.needs_rollback:
+                raise TransactionManagementError(
+                    "the body has caught a database error, or asked for a rollback, so that Django"
+                    " cannot commit its transaction and its job cannot finish; put the statements"
+                    " that may fail into an atomic block of their own"
+                )
+
+    @contextmanager
+    def _lent(self, wrapper: BaseDatabaseWrapper) -> Generator[Connection]:
+        try:
+            with self._engine_now().begin() as connection:
+                vars(wrapper)[IN_USE] = connection
+                yield connection
+        except DATABASE_ERRORS:
+            # Django checks its connection before it uses it again.
+            wrapper.errors_occurred = True
+            raise
+        finally:
+            vars(wrapper).pop(IN_USE, None)
+
+    def _engine_now(self) -> "Engine":
+        url = url_of(self.alias)
+        with self._lock:
+            if self._engine is None or self._engine[0] != url:
+                self._engine = url, lending_engine(url, self._driver)
+            return self._engine[1]
+
+    def _driver(self) -> Any:
+        """Return the driver's connection of this thread as it is lent."""
+        wrapper = connection_of(self.alias)
+        wrapper.ensure_connection()
+        owner, made = vars(wrapper).get(LENT, (None, None))
+        if owner is not wrapper.connection:
+            owner, made = wrapper.connection, lent(wrapper.connection)
+            vars(wrapper)[LENT] = owner, made
+        return made
+
+
+@contextmanager
+def _unavailable() -> Generator[None]:
+    """Raise `Unavailable` for what Django raises: the body has not begun, and may begin later."""
+    try:
+        yield
+    except (DatabaseError, InterfaceError) as error:
+        kind = DatabaseBusy if "locked" in str(error) else Unavailable
+        raise kind(f"Django cannot begin a transaction: {error}") from error
+
+
+@contextmanager
+def _taking_the_lock(wrapper: BaseDatabaseWrapper) -> Generator[None]:
+    """Let a transaction on SQLite begin with the write lock: a body that reads before it writes
+    would be refused the lock if anybody has written meanwhile.
+    """
+    mode = getattr(wrapper, "transaction_mode", None)
+    if wrapper.vendor != "sqlite" or wrapper.in_atomic_block or mode is not None:
+        yield
+        return
+    vars(wrapper)["transaction_mode"] = "IMMEDIATE"
+    try:
+        wrapper.ensure_connection()
+        yield
+    finally:
+        vars(wrapper)["transaction_mode"] = mode
+
+
+def _refuse_ending(
+    execute: Callable[..., Any], sql: Any, params: Any, many: Any, context: Any
+) -> Any:
+    """Refuse statements that would end the transaction of a body."""
+    refuse_ending(str(sql))
+    return execute(sql, params, many, context)

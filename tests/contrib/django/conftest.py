@@ -1,0 +1,60 @@
+"""The project of `shop` on the database of each test."""
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.contrib.django.shop.settings")
+
+from django.db import connection, connections
+
+from horae.contrib.django import DjangoHorae
+from horae.contrib.django import horae as application
+from horae.storage.engine.database import Database
+from tests.contrib.django.shop.models import Order
+
+
+def settings_of(database: Database) -> dict[str, Any]:
+    """The entry of `DATABASES` for a database."""
+    url = database.url
+    if database.is_file:
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.database}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": url.database,
+        "USER": url.username or "",
+        "PASSWORD": url.password or "",
+        "HOST": url.host or url.query.get("host", ""),
+        "PORT": url.port or url.query.get("port", ""),
+    }
+
+
+@contextmanager
+def on_database(given: dict[str, Any], alias: str = "default") -> Generator[None]:
+    """Put a database in the place of an alias, as a test runner may."""
+    before = connections.settings[alias]
+    connections[alias].close()
+    del connections[alias]
+    connections.settings[alias] = connections.configure_settings({"default": given})["default"]
+    try:
+        yield
+    finally:
+        connections[alias].close()
+        del connections[alias]
+        connections.settings[alias] = before
+
+
+@pytest.fixture
+def horae(database: Database) -> Iterator[DjangoHorae]:
+    """The application of the shop, with the table of its orders and no other one of Django's."""
+    with on_database(settings_of(database)):
+        with connection.schema_editor() as editor:
+            editor.create_model(Order)
+        yield application
+        application.close()
+        if not database.is_file:  # the next test may get the same database
+            with connection.schema_editor() as editor:
+                editor.delete_model(Order)

@@ -1,0 +1,124 @@
+"""Jobs that are started in Django's transaction, and bodies that run in one."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from horae import JobContext, JobState
+from horae.contrib.django import DjangoHorae
+from horae.wakeup.channel import Hint
+from tests.contrib.django.shop import jobs
+from tests.contrib.django.shop.models import Order
+from tests.harness.applications import rows
+from tests.harness.nodes import running_node, until_state
+from tests.harness.waiting import Record
+
+
+def count_elsewhere(horae: DjangoHorae) -> tuple[int, int]:
+    """Count orders and jobs by a connection that sees only what is committed."""
+    made = horae.components.database
+    made.lender, lender = None, made.lender
+    try:
+        [(orders, found)] = rows(
+            horae, "SELECT (SELECT count(*) FROM shop_order), (SELECT count(*) FROM horae_jobs)"
+        )
+    finally:
+        made.lender = lender
+    return orders, found
+
+
+@pytest.fixture
+def sent(horae: DjangoHorae, monkeypatch: pytest.MonkeyPatch) -> Record[Hint]:
+    hints = Record[Hint]()
+    channel: Any = vars(horae.components.wakeup)["_channel"]
+    monkeypatch.setattr(channel, "send", hints.append)
+    return hints
+
+
+def test_a_job_exists_once_the_transaction_commits(horae: DjangoHorae, sent: Record[Hint]) -> None:
+    with transaction.atomic():
+        job = horae.jobs.start(jobs.ship, number=1)
+        Order.objects.create(number=1)
+        assert count_elsewhere(horae) == (0, 0)
+        assert horae.jobs.get(job.id).params == {"number": 1}
+        assert [each.id for each in horae.jobs.list().jobs] == [job.id]
+        assert sent == []
+    assert count_elsewhere(horae) == (1, 1)
+    assert [hint.kind.value for hint in sent] == ["work"]
+
+
+def test_a_rollback_leaves_no_job(horae: DjangoHorae, sent: Record[Hint]) -> None:
+    with transaction.atomic():
+        Order.objects.create(number=1)
+        horae.jobs.start(jobs.ship, number=1)
+        horae.jobs.start_many(jobs.ship, [{"number": 2}, {"number": 3}])
+        transaction.set_rollback(True)
+    assert count_elsewhere(horae) == (0, 0)
+    assert sent == []
+
+
+def test_a_refused_job_spoils_nothing(horae: DjangoHorae) -> None:
+    with transaction.atomic():
+        Order.objects.create(number=1)
+        horae.jobs.start(jobs.ship, number=1, unique_key="1")
+        with pytest.raises(Exception, match="unique"):
+            horae.jobs.start(jobs.ship, number=1, unique_key="1")
+    assert count_elsewhere(horae) == (1, 1)
+
+
+def test_without_a_transaction_it_commits_at_once(horae: DjangoHorae, sent: Record[Hint]) -> None:
+    horae.jobs.start(jobs.ship, number=1)
+    assert count_elsewhere(horae) == (0, 1)
+    assert len(sent) == 1
+
+
+async def test_a_body_commits_with_its_job(horae: DjangoHorae) -> None:
+    job = horae.jobs.start(jobs.order_and_ship, number=1)
+    async with running_node(horae):
+        await until_state(horae, job.id, "finished")
+    assert horae.jobs.get(job.id).result == "done"
+    assert count_elsewhere(horae) == (1, 2)
+
+
+def fail(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    raise ValueError("no")
+
+
+def catch_within(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    with suppress(IntegrityError), transaction.atomic(savepoint=False):
+        Order.objects.create(number=number)
+
+
+def commit(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    with connection.cursor() as cursor:
+        cursor.execute("  COMMIT")
+
+
+def roll_back(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    transaction.set_rollback(True)
+
+
+def close(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    connection.close()
+
+
+WAYS = [fail, catch_within, commit, roll_back, close]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_body_that_spoils_its_transaction_leaves_nothing(
+    horae: DjangoHorae, way: Any
+) -> None:
+    jobs.WAYS[way.__name__] = way
+    job = horae.jobs.start(jobs.spoil, how=way.__name__, number=1)
+    async with running_node(horae):
+        ended = await until_state(horae, job.id, "failed", "finished")
+    assert ended.state is JobState.FAILED
+    assert count_elsewhere(horae) == (0, 1)
