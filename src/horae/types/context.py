@@ -88,12 +88,6 @@ class JobContext(Generic[ParamsT]):
         return self._attempt.claim.nominal_time
 
     @property
-    def is_async(self) -> bool:
-        """Whether the body is a coroutine."""
-        is_async: bool = self._attempt.job_type.is_async
-        return is_async
-
-    @property
     def progress(self) -> Progress:
         """The job's progress: 100 units, to be divided among children."""
         return self._attempt.progress

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from asgiref.sync import SyncToAsync
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.contrib.django.shop.settings")
 
@@ -29,6 +30,7 @@ def settings_of(database: Database) -> dict[str, Any]:
         "PASSWORD": url.password or "",
         "HOST": url.host or url.query.get("host", ""),
         "PORT": url.port or url.query.get("port", ""),
+        "OPTIONS": {"application_name": "shop"},
     }
 
 
@@ -36,15 +38,24 @@ def settings_of(database: Database) -> dict[str, Any]:
 def on_database(given: dict[str, Any], alias: str = "default") -> Generator[None]:
     """Put a database in the place of an alias, as a test runner may."""
     before = connections.settings[alias]
-    connections[alias].close()
-    del connections[alias]
+    forget_connections(alias)
     connections.settings[alias] = connections.configure_settings({"default": given})["default"]
     try:
         yield
     finally:
+        forget_connections(alias)
+        connections.settings[alias] = before
+
+
+def forget_connections(alias: str) -> None:
+    """Let this thread, and the one on which the ORM of coroutines runs, connect anew."""
+
+    def forget() -> None:
         connections[alias].close()
         del connections[alias]
-        connections.settings[alias] = before
+
+    forget()
+    SyncToAsync.single_thread_executor.submit(forget).result()
 
 
 @pytest.fixture

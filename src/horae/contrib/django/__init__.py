@@ -7,12 +7,12 @@ exactly with its job; processes of nodes set Django up themselves.
 A project uses `horae`; `asgi_with_horae` and `wsgi_with_horae` mount the API and the dashboard.
 """
 
+from importlib.util import find_spec
+
 from horae.errors import ConfigurationError
 
-try:
-    import django as _django  # noqa: F401 - whether it is installed
-except ModuleNotFoundError as error:
-    raise ConfigurationError("Django is not installed: pip install 'horae[django]'") from error
+if find_spec("django") is None:
+    raise ConfigurationError("Django is not installed: pip install 'horae[django]'")
 
 from horae.contrib.django.application import DjangoHorae, horae, set_up
 

@@ -11,22 +11,15 @@ from django.conf import settings as django_settings
 from typing_extensions import override
 
 from horae.app import Horae
-from horae.async_app import AsyncHorae
 from horae.contrib.django.actors import actor_of_session
-from horae.contrib.django.connections import cared_for
-from horae.contrib.django.databases import url_of
+from horae.contrib.django.connections import Care, around_coroutine, around_function
+from horae.contrib.django.databases import UNREAD, url_of
 from horae.contrib.django.transactions import DjangoTransactions
 from horae.errors import ConfigurationError, InvalidJobType
 from horae.types import NAMED_TRANSACTIONS, JobContext, JobType
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-    from horae.client.jobs import Jobs
-    from horae.client.operations import Limits, Queues
-    from horae.client.schedules import Deployments, Schedules
-    from horae.runtime.components import Components
-    from horae.settings import Settings
 
 OWN_KEYS: Final = ("using",)
 """Keys of `HORAE` that are no settings of Horae."""
@@ -51,7 +44,6 @@ class DjangoHorae(Horae):
         chosen = {name: value for name, value in given.items() if name not in OWN_KEYS}
         chosen.setdefault("module", project())
         super().__init__(UNREAD, authenticate=actor_of_session, **chosen)
-        self.around(cared_for)
 
     def follow(self) -> None:
         """Read the database of the alias; close what is open if it is another one by now."""
@@ -76,75 +68,39 @@ class DjangoHorae(Horae):
                 " `async def`"
             )
 
-    @property  # type: ignore[explicit-override]  # mypy does not find it on a property with a setter
-    @override
-    def settings(self) -> "Settings":
-        """The settings, with the URL of the alias as it is now."""
-        self.follow()
-        return self.opened.settings
+    if not TYPE_CHECKING:  # type checkers would accept any name
 
-    @settings.setter
-    @override
-    def settings(self, settings: "Settings") -> None:
-        if settings.database != url_of(self.alias):
-            raise ConfigurationError(
-                "the database of a Django project is one of DATABASES, so it cannot be replaced;"
-                " leave out --database"
-            )
-        self.opened.settings = settings
+        @override
+        def __getattribute__(self, name: str) -> Any:
+            """Follow the alias before anything is used that depends on the database."""
+            if name in OF_DATABASE:
+                self.follow()
+            return super().__getattribute__(name)
 
-    @property
-    @override
-    def components(self) -> "Components":
-        """The opened adapters."""
-        self.follow()
-        return self.opened.components
-
-    @property
-    @override
-    def jobs(self) -> "Jobs":
-        """Start, watch and cancel jobs."""
-        self.follow()
-        return self.opened.jobs
-
-    @property
-    @override
-    def aio(self) -> AsyncHorae:
-        """Clients for async code."""
-        self.follow()
-        return super().aio
-
-    @property
-    @override
-    def schedules(self) -> "Schedules":
-        """Add, change and read schedules."""
-        self.follow()
-        return super().schedules
-
-    @property
-    @override
-    def queues(self) -> "Queues":
-        """Pause, resume and limit queues, and let owners take turns."""
-        self.follow()
-        return super().queues
-
-    @property
-    @override
-    def limits(self) -> "Limits":
-        """List limits by key, and change their numbers."""
-        self.follow()
-        return super().limits
-
-    @property
-    @override
-    def deployments(self) -> "Deployments":
-        """Deploy the declared schedules, and list deployments."""
-        self.follow()
-        return super().deployments
+        @override
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Refuse settings with another database, such as that of `horae --database`."""
+            if name == "settings" and value.database != url_of(self.alias):
+                raise ConfigurationError(
+                    "the database of a Django project is one of DATABASES, so it cannot be"
+                    " replaced; leave out --database"
+                )
+            super().__setattr__(name, value)
 
 
-UNREAD: Final = "sqlite:///the-database-of-an-alias-that-was-not-read.db"
-"""The database until `follow` has read that of the alias."""
+OF_DATABASE: Final = frozenset(
+    {
+        "aio",
+        "components",
+        "deployments",
+        "jobs",
+        "limits",
+        "queues",
+        "schedules",
+        "settings",
+    }
+)
+"""What an application has opened on its database, or knows of it."""
 
 
 def project() -> str:
@@ -167,3 +123,10 @@ def set_up() -> None:
 
 NAMED_TRANSACTIONS["django"] = in_django
 horae: Final = DjangoHorae(getattr(django_settings, "HORAE", {}))
+
+
+@horae.around
+def care_for_connections(job: JobContext[Any]) -> Care:
+    """Close broken and outdated connections of Django before each body and after it."""
+    job_type = horae.registry.get(job.type)
+    return around_coroutine() if job_type.is_async else around_function()

@@ -7,22 +7,12 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections, connections
 
-from horae.types import JobContext
-
 Care = AbstractContextManager[None] | AbstractAsyncContextManager[None]
-
-
-def cared_for(job: JobContext[Any]) -> Care:
-    """Close connections that are too old or broken before a body and after it.
-
-    The ORM of a coroutine runs on a thread of its own, where its connections are.
-    """
-    return _around_coroutine() if job.is_async else _around_function()
+"""What surrounds a body."""
 
 
 def prepare() -> None:
@@ -35,7 +25,8 @@ def prepare() -> None:
 
 
 @contextmanager
-def _around_function() -> Generator[None]:
+def around_function() -> Generator[None]:
+    """Care for the connections of this thread before a body and after it."""
     prepare()
     try:
         yield
@@ -44,7 +35,8 @@ def _around_function() -> Generator[None]:
 
 
 @asynccontextmanager
-async def _around_coroutine() -> AsyncGenerator[None]:
+async def around_coroutine() -> AsyncGenerator[None]:
+    """Care for the connections that a coroutine uses: the ORM runs on a thread of its own."""
     await sync_to_async(prepare)()
     try:
         yield

@@ -26,6 +26,10 @@ OF_DJANGO: Final = frozenset(
 """Options of a PostgreSQL database that Django or psycopg reads, and not the server's library."""
 
 
+UNREAD: Final = "sqlite:///the-database-of-an-alias-that-was-not-read.db"
+"""The URL until that of the alias is read."""
+
+
 def connection_of(alias: str) -> BaseDatabaseWrapper:
     """Return Django's connection of this thread, which may not be open yet.
 

@@ -123,16 +123,17 @@ def _taking_the_lock(wrapper: BaseDatabaseWrapper) -> Generator[None]:
     """Let a transaction on SQLite begin with the write lock: a body that reads before it writes
     would be refused the lock if anybody has written meanwhile.
     """
-    mode = getattr(wrapper, "transaction_mode", None)
-    if wrapper.vendor != "sqlite" or wrapper.in_atomic_block or mode is not None:
+    wrapper.ensure_connection()
+    given = vars(wrapper)
+    # Only the connections to files have a mode.
+    if wrapper.in_atomic_block or given.get("transaction_mode", "of a server") is not None:
         yield
         return
-    vars(wrapper)["transaction_mode"] = "IMMEDIATE"
+    given["transaction_mode"] = "IMMEDIATE"
     try:
-        wrapper.ensure_connection()
         yield
     finally:
-        vars(wrapper)["transaction_mode"] = mode
+        given["transaction_mode"] = None
 
 
 def _refuse_ending(

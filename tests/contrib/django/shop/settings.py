@@ -17,6 +17,28 @@ INSTALLED_APPS = [
     "horae.contrib.django",
     "tests.contrib.django.shop",
 ]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
+ALLOWED_HOSTS = ["testserver", "localhost"]
 DATABASES = {
     "default": json.loads(os.environ.get("SHOP_DATABASE", "null"))
     or {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop-that-no-test-uses.sqlite3"},
