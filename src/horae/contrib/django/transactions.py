@@ -6,7 +6,7 @@ transaction: a job exists exactly if it commits. Hints about it are sent after t
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -16,11 +16,8 @@ from sqlalchemy import Connection
 from horae.contrib.django.databases import connection_of, url_of
 from horae.errors import ConfigurationError, DatabaseBusy, Unavailable
 from horae.forking import ForkSafeLock
-from horae.storage.engine import DATABASE_ERRORS, lending_engine, lent
+from horae.storage.engine import DATABASE_ERRORS, Lending, lending, lent
 from horae.storage.engine.connections import refuse_ending
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
 
 LENT: Final = "_horae_lent"
 """The attribute of Django's connection that keeps what was made of the driver's connection."""
@@ -33,7 +30,7 @@ class DjangoTransactions:
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
-        self._engine: tuple[str, Engine] | None = None
+        self._lending: tuple[str, Lending] | None = None
         self._lock = ForkSafeLock()
 
     def lend(self) -> AbstractContextManager[Connection] | None:
@@ -80,7 +77,7 @@ class DjangoTransactions:
     @contextmanager
     def _lent(self, wrapper: BaseDatabaseWrapper) -> Generator[Connection]:
         try:
-            with self._engine_now().begin() as connection:
+            with self._lending_now()() as connection:
                 vars(wrapper)[IN_USE] = connection
                 yield connection
         except DATABASE_ERRORS:
@@ -90,12 +87,12 @@ class DjangoTransactions:
         finally:
             vars(wrapper).pop(IN_USE, None)
 
-    def _engine_now(self) -> "Engine":
+    def _lending_now(self) -> Lending:
         url = url_of(self.alias)
         with self._lock:
-            if self._engine is None or self._engine[0] != url:
-                self._engine = url, lending_engine(url, self._driver)
-            return self._engine[1]
+            if self._lending is None or self._lending[0] != url:
+                self._lending = url, lending(url, self._driver)
+            return self._lending[1]
 
     def _driver(self) -> Any:
         """Return the driver's connection of this thread as it is lent."""

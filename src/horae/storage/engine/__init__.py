@@ -71,7 +71,7 @@ from horae.storage.engine.isolation import (
     sees_what_others_commit,
     try_lock,
 )
-from horae.storage.engine.lending import Lender, lending_engine, lent
+from horae.storage.engine.lending import Lender, Lending, lending, lent
 from horae.storage.engine.raw_statements import RawStatement, raw_statement
 from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
@@ -124,6 +124,7 @@ __all__ = [
     "Json",
     "Keyword",
     "Lender",
+    "Lending",
     "PerDatabase",
     "PerDialect",
     "RawStatement",
@@ -158,7 +159,7 @@ __all__ = [
     "json_moment",
     "json_rows",
     "keeps_rows_in_order",
-    "lending_engine",
+    "lending",
     "lent",
     "local_name_of",
     "lock",

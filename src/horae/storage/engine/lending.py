@@ -14,6 +14,8 @@ from horae.errors import InvalidRequest
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.url import normalised
 
+Lending: TypeAlias = Callable[[], AbstractContextManager[Connection]]
+"""Lends the connection of the calling thread for the time of a block."""
 Lender: TypeAlias = Callable[[], AbstractContextManager[Connection] | None]
 """Lends the connection of the transaction that is open in the calling thread; None: there is none.
 """
@@ -54,8 +56,8 @@ def lent(owner: Any) -> Any:
     return LentSession(owner)
 
 
-def lending_engine(url: str, lend: Callable[[], Any]) -> Engine:
-    """Return an engine whose connections are those that `lend` returns in the calling thread.
+def lending(url: str, lend: Callable[[], Any]) -> Lending:
+    """Return what makes connections of SQLAlchemy from those that `lend` returns.
 
     `url`: their database. SQLAlchemy asks a server for its version at the first connection, and
     rolls back then, so the first one is an own connection. Raises what connecting raises.
@@ -64,7 +66,7 @@ def lending_engine(url: str, lend: Callable[[], Any]) -> Engine:
     own = create_engine(database, poolclass=NullPool, **_OPTIONS[database.get_backend_name()])
     with own.connect():
         pool = NullPool(lend, dialect=own.dialect, reset_on_return=None)
-    return Engine(pool, own.dialect, database, hide_parameters=True)
+    return Engine(pool, own.dialect, database, hide_parameters=True).begin
 
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {

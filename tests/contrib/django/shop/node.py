@@ -8,8 +8,8 @@ from tests.harness.node_process import end_with_the_parent, shrunk
 
 
 async def run() -> None:
-    """Run a node until it is killed; it judges others soon."""
-    await horae.node(liveness=shrunk(1.0)).run()
+    """Run a node until it is killed: one body at a time, and it judges others soon."""
+    await horae.node(concurrency=1, liveness=shrunk(1.0)).run()
 
 
 if __name__ == "__main__":
