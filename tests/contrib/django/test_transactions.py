@@ -33,7 +33,7 @@ def count_elsewhere(horae: DjangoHorae) -> tuple[int, int]:
 def sent(horae: DjangoHorae, monkeypatch: pytest.MonkeyPatch) -> Record[Hint]:
     hints = Record[Hint]()
     channel: Any = vars(horae.components.wakeup)["_channel"]
-    monkeypatch.setattr(channel, "send", hints.append)
+    monkeypatch.setattr(channel, "send", lambda hint, **_: hints.append(hint))
     return hints
 
 
