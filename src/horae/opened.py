@@ -78,7 +78,14 @@ class Opened:
         if self._joins is not None:
             database.lender = self._joins.lend
             wakeup = DeferredChannel(wakeup, self._joins.after_commit)
-        jobs = Jobs(database, registry, adapters.live, wakeup, keep=given.keep)
+        jobs = Jobs(
+            database,
+            registry,
+            adapters.live,
+            wakeup,
+            keep=given.keep,
+            observers=self._hooks.starts,
+        )
         registry.add_built_in(BulkJob(database, registry, jobs))
         return Components(
             database,
@@ -110,6 +117,7 @@ class Opened:
             made.wakeup,
             keep=self.settings.keep,
             inline=self.inline,
+            observers=self._hooks.starts,
         )
 
     @lazy_property

@@ -189,6 +189,7 @@ class Desk:
         self.signals.settled.connect(lambda batch, _: self.written.append(len(batch)))
         self.settler = Settler(cast("RunEnvironment", self), self.signals, timing, Random(1))
         self.database = self.journal = self
+        self.settlements = ()
 
     def end(self, _claims: object) -> None:
         """Nothing was begun here."""

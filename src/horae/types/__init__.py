@@ -8,7 +8,7 @@ Others use `JobType`, `Registry`, `JobContext` and the declarations; the folders
 parameters, the options of declarations and starts, the hooks and the logs of jobs.
 """
 
-from horae.types.application_hooks import ApplicationHooks, Hook
+from horae.types.application_hooks import ApplicationHooks, Hook, add, around_hook
 from horae.types.arguments import (
     LARGEST_ID,
     LARGEST_NUMBER,
@@ -37,6 +37,7 @@ from horae.types.job_type import (
     has_hook,
 )
 from horae.types.keywords import JobKeywords, OptionsJobType
+from horae.types.observers import Observed, Observer, Starting
 from horae.types.registry import JobTypeReference, Registry
 from horae.types.routes import Destination, Routes
 from horae.types.schedule import (
@@ -79,6 +80,8 @@ __all__ = [
     "LendsSlots",
     "Loan",
     "Message",
+    "Observed",
+    "Observer",
     "OptionsJobType",
     "Registry",
     "Report",
@@ -88,10 +91,13 @@ __all__ = [
     "Schedule",
     "Startable",
     "Starter",
+    "Starting",
     "StopsBodies",
     "Timeout",
     "Transaction",
     "TriggerKeywords",
+    "add",
+    "around_hook",
     "check_moment",
     "check_note",
     "check_options",

@@ -8,18 +8,24 @@ from typing import Any, Generic, TypeVar
 
 from horae.errors import InvalidRequest
 from horae.types.context import JobContext
+from horae.types.observers import Observer, Starting
 
 DeclaredT = TypeVar("DeclaredT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Hook(Generic[DeclaredT]):
-    """A declared function, what is called in its place, and where it is declared."""
+    """A declared function, what is called in its place, and where it is declared.
+
+    `required`: child processes must have it. One that is not, such as that of an integration, is
+    left out where a child process cannot find it.
+    """
 
     declared: DeclaredT
     call: Callable[..., Any]
     module: str
     qualname: str
+    required: bool = True
 
     @property
     def name(self) -> str:
@@ -45,11 +51,15 @@ class ApplicationHooks:
         self.node_start: list[Hook[Any]] = []
         self.node_stop: list[Hook[Any]] = []
         self.child_start: list[Hook[Any]] = []
+        self.starts: list[Observer[Starting]] = []
+        """What observes the calls that start jobs."""
+        self.settlements: list[Observer[Any]] = []
+        """What observes the writing of results; each gets the `FinishedRun`s of a batch."""
 
     @property
     def of_children(self) -> list[Hook[Any]]:
         """The hooks that a child process needs."""
-        return [*self.around, *self.child_start]
+        return [hook for hook in (*self.around, *self.child_start) if hook.required]
 
 
 def add(hooks: list[Hook[Any]], hook: Hook[Any]) -> None:
@@ -61,7 +71,7 @@ def add(hooks: list[Hook[Any]], hook: Hook[Any]) -> None:
     hooks.append(hook)
 
 
-def around_hook(declared: Callable[[JobContext[Any]], Any]) -> Hook[Any]:
+def around_hook(declared: Callable[[JobContext[Any]], Any], *, required: bool = True) -> Hook[Any]:
     """Return the hook of a generator function, or of a callable that returns a context manager."""
     _check("around", declared, 1, "the JobContext")
     if inspect.iscoroutinefunction(declared):
@@ -74,7 +84,7 @@ def around_hook(declared: Callable[[JobContext[Any]], Any]) -> Hook[Any]:
         call = asynccontextmanager(declared)
     elif inspect.isgeneratorfunction(declared):
         call = contextmanager(declared)
-    return _hook(declared, call)
+    return _hook(declared, call, required=required)
 
 
 def process_hook(kind: str, declared: Callable[[], Any]) -> Hook[Any]:
@@ -87,9 +97,11 @@ def process_hook(kind: str, declared: Callable[[], Any]) -> Hook[Any]:
     return _hook(declared, declared)
 
 
-def _hook(declared: Callable[..., Any], call: Callable[..., Any]) -> Hook[Any]:
+def _hook(
+    declared: Callable[..., Any], call: Callable[..., Any], *, required: bool = True
+) -> Hook[Any]:
     module = getattr(declared, "__module__", None) or type(declared).__module__
-    return Hook(declared, call, module, _text(declared))
+    return Hook(declared, call, module, _text(declared), required)
 
 
 def _text(declared: object) -> str:

@@ -30,12 +30,14 @@ class BodyEnd:
 
     `outcome`: None if it does not count, because another node owns the job or the body could not
     begin. `error`: what the body raised. `retry_in`: seconds until the next attempt; None if there
-    is none.
+    is none. `error_text`, `traceback`: what is stored about the error, without secrets.
     """
 
     outcome: AttemptOutcome | None
     error: BaseException | None = None
     retry_in: float | None = None
+    error_text: str | None = None
+    traceback: str | None = None
 
 
 class Loan:

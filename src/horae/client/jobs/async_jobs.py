@@ -10,7 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from typing_extensions import Unpack, override
 
 from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
-from horae.client.jobs.creating import Member, TryAgain, refusal_of_session, with_retries_async
+from horae.client.jobs.creating import (
+    Member,
+    TryAgain,
+    observed,
+    refusal_of_session,
+    with_meta_of,
+    with_retries_async,
+)
 from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
 from horae.client.jobs.shared_starts import SharedStarts
 from horae.client.jobs.typed_starts import AsyncWithin, typed_async_start
@@ -35,7 +42,7 @@ class AsyncJobs(OnThreads[Jobs]):
         self, jobs: Jobs, registry: Registry, database: Database, wakeup: WakeupChannel
     ) -> None:
         super().__init__(jobs.without_waiting(), database)
-        self._wakeup = wakeup
+        self._wakeup, self._registry = wakeup, registry
         self._starts = SharedStarts(registry, database, jobs.inserts)
 
     get = on_thread(Jobs.get)
@@ -119,12 +126,25 @@ class AsyncJobs(OnThreads[Jobs]):
         if session is not None or sync:
             create = partial(self.client.create, job_type, values, options, sync=sync)
             return await self._create(session, create)
+        observers = self.client.observers
+        if not observers:
+            return await self._create_unobserved(job_type, values, options)
+        with observed(observers, self._registry.resolve(job_type), options) as starting:
+            options = with_meta_of(starting, options)
+            job = await self._create_unobserved(job_type, values, options)
+            starting.ids = (job.id,)
+        return job
+
+    async def _create_unobserved(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
+    ) -> Job:
         found = await self._starts.start(job_type, options, values)
         if isinstance(found, Job):
             return found
         if found is not None:
             return await self.run(partial(self.client.insert, found), Use.CHANGE)
-        return await self.run(partial(self.client.create, job_type, values, options), Use.CHANGE)
+        create = partial(self.client.create_unobserved, job_type, values, options)
+        return await self.run(create, Use.CHANGE)
 
     async def start_many(
         self,

@@ -39,11 +39,13 @@ from horae.client.jobs.creating import (
     create_plain,
     job_of,
     new_job,
+    observed,
     once,
     refusal_of_session,
     repetition_of,
     run_retries,
     take_batch,
+    with_meta_of,
     with_retries,
 )
 from horae.client.jobs.filters import owner_of
@@ -104,8 +106,11 @@ from horae.storage.outcomes import FollowUps, deletion, follow_ups
 from horae.storage.schedules import retrying
 from horae.types import (
     LARGEST_ID,
+    JobType,
     JobTypeReference,
+    Observer,
     Registry,
+    Starting,
     Timeout,
     of_kind,
     seconds_of,
@@ -174,18 +179,21 @@ class Jobs:
         reads: Reads | None = None,
         may_wait: bool = True,
         inserts: SharedInserts | None = None,
+        observers: Sequence[Observer[Starting]] = (),
     ) -> None:
         """`inline` runs jobs in this thread; without it, none can be started with `sync`. `reads`:
         where lists are read, such as a replica; by default the database.
 
         `may_wait` False: a call raises `TryAgain` instead of waiting for another transaction, and
         calls `on_cancelled` on other threads. `inserts`: inserts that it shares with other clients.
+        `observers`: what observes the calls that start jobs.
         """
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
         self._reads: Reads = reads or database
         self._may_wait = may_wait
         self.inserts = inserts or SharedInserts(database, wakeup)
+        self.observers = observers
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self._until_done: RunsOperation = (
@@ -217,6 +225,7 @@ class Jobs:
             reads=reads,
             may_wait=may_wait,
             inserts=self.inserts,
+            observers=self.observers,
         )
 
     @typed_start
@@ -284,6 +293,24 @@ class Jobs:
         """Create a job as `start` does; parameters and options are separate, so that names cannot
         clash.
         """
+        if not self.observers:
+            return self.create_unobserved(job_type, values, options, session=session, sync=sync)
+        with observed(self.observers, self._registry.resolve(job_type), options) as starting:
+            options = with_meta_of(starting, options)
+            job = self.create_unobserved(job_type, values, options, session=session, sync=sync)
+            starting.ids = (job.id,)
+        return job
+
+    def create_unobserved(
+        self,
+        job_type: JobTypeReference,
+        values: Mapping[str, Any],
+        options: StartOptions,
+        *,
+        session: Within | None = None,
+        sync: bool = False,
+    ) -> Job:
+        """Create a job as `create` does, for a caller that has told observers of it."""
         new = new_job(self._registry.resolve(job_type), options, values)
         if sync:
             return self._run_here(new, session)
@@ -342,6 +369,18 @@ class Jobs:
         kind = self._registry.resolve(job_type)
         given = take_batch(values, self.limits.uncounted_jobs)
         check_batch(kind, options, len(given))
+        with observed(self.observers, kind, options, count=len(given)) as starting:
+            options = with_meta_of(starting, options)
+            starting.ids = ids = self._start_batch(kind, given, options, session)
+        return ids
+
+    def _start_batch(
+        self,
+        kind: JobType[Any],
+        given: Sequence[Mapping[str, Any]],
+        options: StartOptions,
+        session: Within | None,
+    ) -> JobIds:
         if kind.uniqueness is not None or options.after:
             # Each is compared with those before it, or waits, so they are created one by one.
             each_new = [new_job(kind, options, item, in_batch=True) for item in given]
@@ -622,7 +661,14 @@ class Jobs:
         )
         # A backend may run the type by now; then it has no limits by key.
         limits = self._database.autocommit(reading.limits, job.id) if kind.address is None else None
-        new = repetition_of(job, kind, options, limits)
+        with observed(self.observers, kind, options, repeated=job) as starting:
+            new = repetition_of(job, kind, with_meta_of(starting, options), limits)
+            again = self._repeat(job, new, owner)
+            starting.ids = (again.id,)
+        return again
+
+    def _repeat(self, job: Job, new: NewJob, owner: Whose) -> Job:
+        """Create the job that repeats one that has ended, unless there is one already."""
         change = LoggedChange(
             "job.retry",
             str(job.id),
@@ -753,7 +799,21 @@ class Jobs:
             )
         if owner is not None:
             owner_id(owner)
-        parser = MemberParser(self._registry, owner, options, in_batch=not counted)
+        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+            parser = MemberParser(
+                self._registry, owner, options, in_batch=not counted, starting=starting
+            )
+            return self._start_group(parser, members, then, on_failure, owner, session)
+
+    def _start_group(
+        self,
+        parser: MemberParser,
+        members: Iterable[Member],
+        then: Member | None,
+        on_failure: OnFailureText,
+        owner: str | None,
+        session: Within | None,
+    ) -> Group:
         last = None if then is None else parser.then(then)
         batches = parser.batches(members)
         start = partial(create_group, owner=owner, on_failure=OnFailure(on_failure), then=last)
@@ -794,9 +854,11 @@ class Jobs:
         `held`: a member and its lease; members are added only while a node runs it under that
         lease. Raises `GroupNotOpen`.
         """
-        batches = self.parse_members(group_id, members, options, owner)
-        add = partial(add_to_open, group_id=GroupId(group_id), batches=batches, held=held)
-        return self._insert(add, session)
+        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+            batches = self.parse_members(group_id, members, options, owner, starting)
+            add = partial(add_to_open, group_id=GroupId(group_id), batches=batches, held=held)
+            starting.ids = ids = self._insert(add, session)
+        return ids
 
     def parse_members(
         self,
@@ -804,10 +866,12 @@ class Jobs:
         members: Iterable[Member],
         options: StartOptions | None = None,
         owner: Whose = EVERYBODY,
+        starting: Starting | None = None,
     ) -> Sequence[Batch]:
         """Parse and check members that are to be added to a group."""
         group = self._read_group(group_id, owner)
-        return tuple(MemberParser(self._registry, group.owner, options).batches(members))
+        parser = MemberParser(self._registry, group.owner, options, starting=starting)
+        return tuple(parser.batches(members))
 
     def group_of(self, job_id: JobId) -> GroupId | None:
         """Return the group that a job is a member of, or runs after."""

@@ -37,7 +37,7 @@ from horae.storage.engine import Database, is_transient
 from horae.storage.engine.connections import forbid_commit
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
-from horae.types import Attempt, Hook, JobContext
+from horae.types import Attempt, Hook, JobContext, Observer
 from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters, problem_of
 
@@ -60,6 +60,8 @@ class RunEnvironment:
     """Draws the delays of retries."""
     around: Sequence[Hook[Any]] = ()
     """The context managers around each body, the outermost first."""
+    settlements: Sequence[Observer[Any]] = ()
+    """What observes the writing of results."""
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""
     call: Callable[[Attempt, JobContext[Any]], Any] = call_body

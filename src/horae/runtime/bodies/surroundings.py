@@ -90,7 +90,9 @@ class Surroundings:
             self._attempt.ended = BodyEnd(AttemptOutcome.FINISHED if run.already else None, error)
         else:
             retry_in = settlement.delay if settlement.state is JobState.PENDING else None
-            self._attempt.ended = BodyEnd(settlement.outcome, error, retry_in)
+            self._attempt.ended = BodyEnd(
+                settlement.outcome, error, retry_in, settlement.error, settlement.traceback
+            )
         raised = (None, None, None) if error is None else (type(error), error, error.__traceback__)
         for hook, manager in reversed(self._entered):
             if _is_sync(hook, manager):

@@ -7,7 +7,7 @@ hooks, in case the first does not import them.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -25,6 +25,8 @@ class ChildSetup:
     application: Address | None = None
     around: tuple[Address, ...] = ()
     child_start: tuple[Address, ...] = ()
+    dispensable: frozenset[Address] = frozenset()
+    """Those of `around` that a child goes without if it cannot find them."""
     keep_logs: KeepLogs | None = None
     """Which log lines are kept of jobs whose type does not say."""
 
@@ -44,7 +46,7 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
     try:
         if not names:
             raise _refusal(hooks.module, "it is no name at the top level of that module")
-        modules = {hooks.module, *(hook.module for hook in (*hooks.around, *hooks.child_start))}
+        modules = {hooks.module, *(hook.module for hook in hooks.of_children)}
         if MAIN in modules and (reason := problem_of_main()) is not None:
             raise _refusal(MAIN, reason)
     except ConfigurationError:
@@ -55,7 +57,10 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
         tuple(Address(hook.module, hook.qualname) for hook in group)
         for group in (hooks.around, hooks.child_start)
     )
-    return ChildSetup(Address(hooks.module, names[0]), around, child_start, keep_logs)
+    dispensable = frozenset(
+        Address(hook.module, hook.qualname) for hook in hooks.around if not hook.required
+    )
+    return ChildSetup(Address(hooks.module, names[0]), around, child_start, dispensable, keep_logs)
 
 
 def import_application(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[Any]]]:
@@ -68,11 +73,11 @@ def import_application(setup: ChildSetup) -> tuple[list[Hook[Any]], list[Hook[An
         return [], []
     application = setup.application.find()
     for address in (*setup.around, *setup.child_start):
-        import_module(address.module)
+        if address not in setup.dispensable:
+            import_module(address.module)
     hooks: ApplicationHooks = application.hooks
-    return _find_hooks(hooks.around, setup.around), _find_hooks(
-        hooks.child_start, setup.child_start
-    )
+    around = _find_hooks(hooks.around, setup.around, setup.dispensable)
+    return around, _find_hooks(hooks.child_start, setup.child_start)
 
 
 def _refusal(module: str, reason: str) -> ConfigurationError:
@@ -82,13 +87,19 @@ def _refusal(module: str, reason: str) -> ConfigurationError:
     )
 
 
-def _find_hooks(hooks: Sequence[Hook[Any]], addresses: Sequence[Address]) -> list[Hook[Any]]:
+def _find_hooks(
+    hooks: Sequence[Hook[Any]],
+    addresses: Sequence[Address],
+    dispensable: Collection[Address] = (),
+) -> list[Hook[Any]]:
     """Return the hooks at these addresses; hooks at one address stay in order of declaration."""
     waiting = list(hooks)
     found: list[Hook[Any]] = []
     for address in addresses:
         name = f"{address.module}.{address.qualname}"
         hook = next((hook for hook in waiting if hook.name == name), None)
+        if hook is None and address in dispensable:
+            continue
         if hook is None:
             raise ConfigurationError(
                 f"the hook {name} is missing in a child process: importing its module does not"

@@ -16,6 +16,7 @@ from horae.runtime.bodies import FinishedRun, RunEnvironment
 from horae.runtime.settling import Repetition, settle_batch
 from horae.runtime.timing import Timing
 from horae.storage.outcomes import Settled
+from horae.types import Observed
 
 log = guarded_log("horae.runtime")
 
@@ -76,9 +77,10 @@ class InlineEnds:
         """Write a result, or a failure if it is rejected; return the pause before a retry."""
         while True:
             try:
-                settled = self._environment.database.transact(
-                    settle_batch, self._environment, [end.finished]
-                )
+                with Observed(self._environment.settlements, [end.finished]) as batch:
+                    settled = self._environment.database.transact(
+                        settle_batch, self._environment, batch
+                    )
             except Exception as error:  # noqa: BLE001 - everything is repeated
                 end.error = error
                 [end.finished], pause = repetition.after([end.finished], error)

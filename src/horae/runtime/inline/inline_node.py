@@ -69,6 +69,7 @@ class InlineNode(BuiltAnewInChild):
             components.database,
             self._record.id,
             around=components.hooks.around,
+            settlements=components.hooks.settlements,
             log_book=KeptLogs(self._log_writer, components.keep_logs),
         )
         self._reporter = Reporter(components.live, self._environment.journal)

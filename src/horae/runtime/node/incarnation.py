@@ -66,6 +66,7 @@ class Incarnation(BuiltAnewInChild):
             self.id,
             rng=self._rng,
             around=components.hooks.around,
+            settlements=components.hooks.settlements,
             log_book=KeptLogs(self._log_writer, components.keep_logs),
         )
         self._journals = Journals(components.database, self._timing.journals, options.journal_dir)

@@ -27,6 +27,7 @@ from horae.runtime.timing import SettlerTiming
 from horae.storage.engine import is_of_data
 from horae.storage.jobs import ON_ERROR, claims
 from horae.storage.outcomes import Settled, settling
+from horae.types import Observed
 
 UNSTORABLE: Final = "What this job returned cannot be stored."
 log = guarded_log("horae.runtime")
@@ -146,7 +147,8 @@ class Settler:
 
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
-            settled = await self._environment.database.in_service(partial(self._commit, batch))
+            with Observed(self._environment.settlements, batch):
+                settled = await self._environment.database.in_service(partial(self._commit, batch))
         except Exception as error:  # noqa: BLE001 - `Repetition` distinguishes them
             again, pause = self._repetition.after(batch, error, waiting=len(self._waiting))
             self._waiting.extend(again)

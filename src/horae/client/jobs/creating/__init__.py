@@ -38,6 +38,7 @@ from horae.client.jobs.creating.new_job import (
     repetition_of,
     take_batch,
 )
+from horae.client.jobs.creating.observing import observed, with_meta_of
 from horae.client.jobs.creating.rules import check_startable
 from horae.client.jobs.creating.sharing import SharedInserts
 from horae.client.jobs.creating.wrong_calls import refusal_of_session
@@ -65,11 +66,13 @@ __all__ = [
     "job_of",
     "max_count_of",
     "new_job",
+    "observed",
     "once",
     "refusal_of_session",
     "repetition_of",
     "run_retries",
     "take_batch",
+    "with_meta_of",
     "with_retries",
     "with_retries_async",
 ]

@@ -8,12 +8,13 @@ from sqlalchemy import Connection
 
 from horae.client.jobs.creating.creation import create, create_many
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
+from horae.client.jobs.creating.observing import with_meta_of
 from horae.domain.jobs import GroupId, JobId, OnFailure
 from horae.errors import GroupNotOpen, InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
-from horae.types import JobType, JobTypeReference, Registry, of_kind
+from horae.types import JobType, JobTypeReference, Registry, Starting, of_kind
 from horae.types.options import StartOptions
 
 Member: TypeAlias = (
@@ -42,15 +43,16 @@ class MemberParser:
         options: StartOptions | None,
         *,
         in_batch: bool = True,
+        starting: Starting | None = None,
     ) -> None:
         """`owner`: the owner of the group and all its members; `options`: the options of members
-        that have none of their own.
+        that have none of their own; `starting`: the call, as observers see it.
 
         `in_batch`: members are exempt from the `max_count` that public types have by default.
         """
         self._registry, self._in_batch = registry, in_batch
-        self._options = _of_member(options or StartOptions(), owner)
-        self._owner = owner
+        self._owner, self._starting = owner, starting
+        self._options = self._of_member(options or StartOptions())
 
     def then(self, given: Any) -> NewJob:
         """Parse the job that runs after the members."""
@@ -86,7 +88,7 @@ class MemberParser:
             raise InvalidRequest(f"{name}: the parameters are {quoted(values)}, expected a mapping")
         options = self._options
         if own:
-            options = _of_member(of_kind(name, own[0], StartOptions, _EXPECTED), self._owner)
+            options = self._of_member(of_kind(name, own[0], StartOptions, _EXPECTED))
         kind = self._registry.resolve(reference)
         if kind.uniqueness is not None:
             rule = "unique" if kind.debounce is None else "debounce"
@@ -94,6 +96,10 @@ class MemberParser:
                 f"{name}: type {kind.type!r} has {rule}, but each job of a group is a new one"
             )
         return kind, values, options
+
+    def _of_member(self, options: StartOptions) -> StartOptions:
+        options = _of_member(options, self._owner)
+        return options if self._starting is None else with_meta_of(self._starting, options)
 
 
 def _of_member(options: StartOptions, owner: str | None) -> StartOptions:

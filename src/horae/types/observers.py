@@ -1,0 +1,66 @@
+"""How integrations such as tracing observe starts and settlements.
+
+An observer is a context manager around what it observes. It can neither fail nor change it: what an
+observer raises is logged, and all it may do to a job is to add to its `meta`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from horae.guarded_log import guarded_log
+
+T = TypeVar("T")
+Observer: TypeAlias = Callable[[T], AbstractContextManager[object]]
+
+log = guarded_log("horae.runtime")
+
+
+@dataclass(slots=True, kw_only=True)
+class Starting:
+    """A call that starts jobs.
+
+    `type` and `queue`: None if it starts jobs of several; `count`: how many, if that is known;
+    `delay`: seconds until they are due; `given`: the caller's `meta`; `earlier`: the `meta` of the
+    job that the new one repeats. `meta`: what observers add to the jobs; `ids`: the started jobs,
+    once there are some.
+    """
+
+    type: str | None = None
+    queue: str | None = None
+    count: int | None = 1
+    delay: float = 0.0
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    earlier: Mapping[str, Any] | None = None
+    meta: dict[str, Any] = field(default_factory=dict[str, Any])
+    ids: Sequence[int] = ()
+
+
+class Observed(Generic[T]):
+    """Enters observers, and leaves those that could be entered in the opposite order."""
+
+    def __init__(self, observers: Sequence[Observer[T]], what: T) -> None:
+        self._observers, self._what = tuple(observers), what
+        self._entered: list[AbstractContextManager[object]] = []
+
+    def __enter__(self) -> T:
+        """Enter each of them."""
+        for observer in self._observers:
+            with log.guard("%s is left out, because it failed: %s", observer):
+                manager = observer(self._what)
+                manager.__enter__()
+                self._entered.append(manager)
+        return self._what
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave each of them; none can suppress the error."""
+        for manager in reversed(self._entered):
+            with log.guard("%s failed: %s", manager):
+                manager.__exit__(kind, error, traceback)
