@@ -1,0 +1,326 @@
+"""The spans of a job: start (producer), wait, run (consumer) and settle.
+
+The trace context of the start travels in the job's `meta`, by the keys of the W3C. All attempts at
+a job are children of its start. Links lead to the start, to the previous attempt, to the previous
+run of the schedule, and to the job that a retry repeats; those to what ran before are known only in
+the process that has run it.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final
+
+from opentelemetry import context as contexts
+from opentelemetry.context import Context
+from opentelemetry.propagators.textmap import TextMapPropagator
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
+
+from horae.contrib.otel import attributes
+from horae.contrib.otel.measures import Measures
+from horae.contrib.otel.memory import Memory
+from horae.domain.jobs import AttemptOutcome, Claim
+from horae.guarded_log import guarded_log
+from horae.runtime.bodies import FinishedRun
+from horae.types import BodyEnd, JobContext, Starting
+
+DUE: Final = "horae_due"
+"""The key in `meta` of the moment at which the job is due, in seconds since 1970."""
+BILLION: Final = 1_000_000_000
+SEVERAL: Final = "(several)"
+"""Stands for the type, or for the queue, of a group of jobs."""
+FAILURES: Final = frozenset(
+    {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
+)
+
+log = guarded_log("horae.otel")
+
+
+class Tracing:
+    """Makes the spans of one application, and measures what they cover."""
+
+    def __init__(self, tracer: Tracer, measures: Measures, propagator: TextMapPropagator) -> None:
+        self.tracer, self.measures, self.propagator = tracer, measures, propagator
+        self.runs: Memory[tuple[int, int], SpanContext] = Memory()
+        """The run spans by job and lease, until the results are written."""
+        self.attempts: Memory[int, tuple[SpanContext, float]] = Memory()
+        """The run span of a job that is tried again, and when it is due."""
+        self.schedules: Memory[int, SpanContext] = Memory()
+        """The run span of the last run of each schedule."""
+
+    def observe_start(self, starting: Starting) -> "StartSpan":
+        """Make the span of a call that starts jobs."""
+        return StartSpan(self, starting)
+
+    def observe_body(self, job: JobContext[Any]) -> "RunSpan":
+        """Make the spans of the wait for a body, and of its run."""
+        return RunSpan(self, job)
+
+    def observe_settlement(self, batch: Sequence[FinishedRun]) -> "SettleSpans":
+        """Make the spans of the writing of results."""
+        return SettleSpans(self, batch)
+
+    def context_in(self, meta: Mapping[str, Any]) -> Context | None:
+        """Return the trace context that a job carries; None if there is none."""
+        # Any value may be in `meta`, which belongs to the caller.
+        carrier = {key: value for key, value in meta.items() if isinstance(value, str)}
+        context = self.propagator.extract(carrier, Context())
+        return context if get_current_span(context).get_span_context().is_valid else None
+
+
+class StartSpan:
+    """The span of a call that starts jobs; its context is put into their `meta`."""
+
+    def __init__(self, tracing: Tracing, starting: Starting) -> None:
+        self._tracing, self._starting = tracing, starting
+        self._attributes = _attributes("start", starting.type, starting.queue)
+
+    def __enter__(self) -> None:
+        """Begin the span, and put its context into the `meta` of the jobs."""
+        starting, tracing = self._starting, self._tracing
+        self._began = time.time_ns()
+        starting.meta[DUE] = self._began / BILLION + starting.delay
+        given = tracing.context_in(starting.given)
+        links: list[Link] = []
+        if starting.earlier is not None:
+            links = _links(retried_job=_span_context(tracing.context_in(starting.earlier)))
+        self._span = tracing.tracer.start_span(
+            f"start {starting.type or SEVERAL}",
+            context=given,
+            kind=SpanKind.PRODUCER,
+            attributes=self._attributes,
+            links=links,
+            start_time=self._began,
+        )
+        context = set_span_in_context(self._span)
+        if given is None:
+            tracing.propagator.inject(starting.meta, context)
+        self._token = contexts.attach(context)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the span and count the jobs."""
+        contexts.detach(self._token)
+        now = time.time_ns()
+        ids, span, measures = self._starting.ids, self._span, self._tracing.measures
+        attributed = dict(self._attributes)
+        if error is None:
+            count = len(ids) or self._starting.count
+            if len(ids) == 1:
+                span.set_attribute(attributes.MESSAGE_ID, str(ids[0]))
+            elif count is not None:
+                span.set_attribute(attributes.MESSAGE_COUNT, count)
+            measures.sent.add(1 if count is None else count, attributed)
+        else:  # its text may repeat what the caller has given
+            attributed[attributes.ERROR_TYPE] = type(error).__qualname__
+            span.set_attribute(attributes.ERROR_TYPE, type(error).__qualname__)
+            span.set_status(Status(StatusCode.ERROR))
+        measures.operations.record((now - self._began) / BILLION, attributed)
+        span.end(now)
+
+
+class RunSpan:
+    """The span of a run, as the context manager around its body."""
+
+    def __init__(self, tracing: Tracing, job: JobContext[Any]) -> None:
+        self._tracing, self._job = tracing, job
+        self._span: Span | None = None
+        self._token: Any = None
+        self._attributes = _attributes("run", job.type, job.claim.queue)
+
+    def __enter__(self) -> None:
+        """Begin the span, and add that of the wait before it."""
+        # An error before the body would be the failure of the body.
+        with log.guard("job %d is not traced: %s", self._job.id):
+            self._begin()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the span with the outcome of the attempt."""
+        if self._token is not None:
+            contexts.detach(self._token)
+        ended = self._job.ended
+        if self._span is not None and ended is not None:
+            self._end(self._span, ended, time.time_ns())
+
+    def _begin(self) -> None:
+        job, tracing = self._job, self._tracing
+        claim = job.claim
+        parent = tracing.context_in(job.meta)
+        previous, due = tracing.attempts.take(claim.id) or (None, self._due())
+        previous_run = (
+            None if claim.schedule_id is None else tracing.schedules.take(claim.schedule_id)
+        )
+        self._began = now = time.time_ns()
+        self._span = span = tracing.tracer.start_span(
+            f"run {claim.type}",
+            context=parent or Context(),
+            kind=SpanKind.CONSUMER,
+            attributes=self._attributes | _of_claim(claim),
+            links=_links(
+                start=_span_context(parent), previous_attempt=previous, previous_run=previous_run
+            ),
+            start_time=now,
+        )
+        context = set_span_in_context(span)
+        self._token = contexts.attach(context)
+        if due is not None:
+            begin = min(int(due * BILLION), now)  # clocks of two machines may differ
+            attributed = _attributes("wait", claim.type, claim.queue)
+            tracing.measures.waiting.record((now - begin) / BILLION, attributed)
+            # A job that carries no context has one trace with its run.
+            tracing.tracer.start_span(
+                f"wait {claim.type}",
+                context=parent or context,
+                attributes=attributed | _of_claim(claim),
+                start_time=begin,
+            ).end(now)
+
+    def _due(self) -> float | None:
+        """Return when the job was due, if this is the first time that it was claimed."""
+        job = self._job
+        if job.claim.lease != 1:
+            return None
+        if job.nominal_time is not None:
+            return job.nominal_time.timestamp()
+        due = job.meta.get(DUE)
+        return float(due) if isinstance(due, int | float) and due >= 0 else None
+
+    def _end(self, span: Span, ended: BodyEnd, now: int) -> None:
+        claim, tracing = self._job.claim, self._tracing
+        outcome = "dropped" if ended.outcome is None else ended.outcome.value
+        attributed = self._attributes | {attributes.OUTCOME: outcome}
+        span.set_attribute(attributes.OUTCOME, outcome)
+        if ended.outcome in FAILURES:
+            name = "unknown" if ended.error is None else type(ended.error).__qualname__
+            attributed[attributes.ERROR_TYPE] = name
+            span.set_attribute(attributes.ERROR_TYPE, name)
+            span.set_status(Status(StatusCode.ERROR, ended.error_text))
+            span.add_event(
+                attributes.EXCEPTION_EVENT,
+                {
+                    attributes.EXCEPTION_TYPE: name,
+                    attributes.EXCEPTION_MESSAGE: ended.error_text or "",
+                    attributes.EXCEPTION_STACKTRACE: ended.traceback or "",
+                },
+                now,
+            )
+        tracing.measures.consumed.add(1, attributed)
+        tracing.measures.processing.record((now - self._began) / BILLION, attributed)
+        own = span.get_span_context()
+        if ended.retry_in is not None:
+            tracing.attempts.put(claim.id, (own, now / BILLION + ended.retry_in))
+        if claim.schedule_id is not None:
+            tracing.schedules.put(claim.schedule_id, own)
+        tracing.runs.put((claim.id, claim.lease), own)
+        span.end(now)
+
+
+class SettleSpans:
+    """The spans of the writing of results, one for each run of a batch."""
+
+    def __init__(self, tracing: Tracing, batch: Sequence[FinishedRun]) -> None:
+        self._tracing, self._batch = tracing, batch
+
+    def __enter__(self) -> None:
+        """Note the time."""
+        self._began = time.time_ns()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Add the spans of what is written."""
+        now = time.time_ns()
+        for run in self._batch:
+            # What is not written now is written again, and what a transaction has written or a
+            # body has never begun has no result.
+            if error is None and not (run.already or run.unbegun):
+                self._add(run, now)
+        attributed: dict[str, Any] = {
+            attributes.SYSTEM: "horae",
+            attributes.OPERATION_NAME: "settle",
+            attributes.OPERATION_TYPE: attributes.OPERATION_TYPES["settle"],
+        }
+        if error is not None:
+            attributed[attributes.ERROR_TYPE] = type(error).__qualname__
+        self._tracing.measures.operations.record((now - self._began) / BILLION, attributed)
+
+    def _add(self, run: FinishedRun, now: int) -> None:
+        claim, tracing = run.claim, self._tracing
+        of_run = tracing.runs.take((claim.id, claim.lease))
+        if of_run is not None:
+            context: Context | None = set_span_in_context(NonRecordingSpan(of_run), Context())
+        else:  # the body has run in a child process
+            context = tracing.context_in(json.loads(claim.meta))
+        if context is None:
+            return
+        attributed = _attributes("settle", claim.type, claim.queue) | _of_claim(claim)
+        if run.settlement is not None:
+            attributed[attributes.OUTCOME] = run.settlement.outcome.value
+        tracing.tracer.start_span(
+            f"settle {claim.type}",
+            context=context,
+            kind=SpanKind.CLIENT,
+            attributes=attributed,
+            start_time=self._began,
+        ).end(now)
+
+
+def _attributes(operation: str, job_type: str | None, queue: str | None) -> dict[str, Any]:
+    """Return the attributes of an operation that spans and metrics share; few values for each."""
+    return {
+        attributes.SYSTEM: "horae",
+        attributes.OPERATION_NAME: operation,
+        attributes.OPERATION_TYPE: attributes.OPERATION_TYPES[operation],
+        attributes.DESTINATION: queue or SEVERAL,
+        attributes.JOB_TYPE: job_type or SEVERAL,
+    }
+
+
+def _of_claim(claim: Claim) -> dict[str, Any]:
+    """Return the attributes of one attempt at a job."""
+    found: dict[str, Any] = {
+        attributes.MESSAGE_ID: str(claim.id),
+        attributes.ATTEMPT: claim.attempt,
+        attributes.MAX_ATTEMPTS: claim.max_attempts,
+    }
+    if claim.schedule_id is not None:
+        found[attributes.SCHEDULE_ID] = claim.schedule_id
+    if claim.nominal_time is not None:
+        found[attributes.NOMINAL_TIME] = claim.nominal_time.isoformat()
+    return found
+
+
+def _span_context(context: Context | None) -> SpanContext | None:
+    return None if context is None else get_current_span(context).get_span_context()
+
+
+def _links(**contexts_by_reason: SpanContext | None) -> list[Link]:
+    return [
+        Link(context, {attributes.LINK: reason})
+        for reason, context in contexts_by_reason.items()
+        if context is not None
+    ]
