@@ -17,8 +17,6 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.semconv._incubating.attributes import messaging_attributes
-from opentelemetry.semconv._incubating.metrics import messaging_metrics
 from opentelemetry.trace import SpanKind, StatusCode
 
 from horae import Backoff, Horae, JobContext, Retry, Secret
@@ -328,6 +326,10 @@ async def test_metrics(horae: Horae, telemetry: Telemetry) -> None:
 
 
 def test_names_are_those_of_the_conventions(horae: Horae, telemetry: Telemetry) -> None:
+    # Without annotations, so that it is imported by name.
+    conventions = "opentelemetry.semconv._incubating"
+    messaging_attributes = importlib.import_module(f"{conventions}.attributes.messaging_attributes")
+    messaging_metrics = importlib.import_module(f"{conventions}.metrics.messaging_metrics")
     known = {value for name, value in vars(messaging_attributes).items() if name.isupper()}
     for name, value in vars(attributes).items():
         if isinstance(value, str) and value.startswith("messaging."):

@@ -54,7 +54,7 @@ class ApplicationHooks:
         self.starts: list[Observer[Starting]] = []
         """What observes the calls that start jobs."""
         self.settlements: list[Observer[Any]] = []
-        """What observes the writing of results; each gets the `FinishedRun`s of a batch."""
+        """What observes the writing of results; each gets a `Settling` of the runtime."""
 
     @property
     def of_children(self) -> list[Hook[Any]]:

@@ -8,7 +8,7 @@ the process that has run it.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from horae.contrib.otel.measures import Measures
 from horae.contrib.otel.memory import Memory
 from horae.domain.jobs import AttemptOutcome, Claim
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies import FinishedRun
+from horae.runtime.bodies import FinishedRun, Settling
 from horae.types import BodyEnd, JobContext, Starting
 
 DUE: Final = "horae_due"
@@ -68,9 +68,9 @@ class Tracing:
         """Make the spans of the wait for a body, and of its run."""
         return RunSpan(self, job)
 
-    def observe_settlement(self, batch: Sequence[FinishedRun]) -> "SettleSpans":
+    def observe_settlement(self, settling: Settling) -> "SettleSpans":
         """Make the spans of the writing of results."""
-        return SettleSpans(self, batch)
+        return SettleSpans(self, settling)
 
     def context_in(self, meta: Mapping[str, Any]) -> Context | None:
         """Return the trace context that a job carries; None if there is none."""
@@ -239,8 +239,8 @@ class RunSpan:
 class SettleSpans:
     """The spans of the writing of results, one for each run of a batch."""
 
-    def __init__(self, tracing: Tracing, batch: Sequence[FinishedRun]) -> None:
-        self._tracing, self._batch = tracing, batch
+    def __init__(self, tracing: Tracing, settling: Settling) -> None:
+        self._tracing, self._settling = tracing, settling
 
     def __enter__(self) -> None:
         """Note the time."""
@@ -254,7 +254,7 @@ class SettleSpans:
     ) -> None:
         """Add the spans of what is written."""
         now = time.time_ns()
-        for run in self._batch:
+        for run in self._settling.runs:
             # What is not written now is written again, and what a transaction has written or a
             # body has never begun has no result.
             if error is None and not (run.already or run.unbegun):
@@ -279,7 +279,8 @@ class SettleSpans:
             return
         attributed = _attributes("settle", claim.type, claim.queue) | _of_claim(claim)
         if run.settlement is not None:
-            attributed[attributes.OUTCOME] = run.settlement.outcome.value
+            counts = claim.id in self._settling.settled
+            attributed[attributes.OUTCOME] = run.settlement.outcome.value if counts else "dropped"
         tracing.tracer.start_span(
             f"settle {claim.type}",
             context=context,

@@ -5,7 +5,14 @@ dropped; a body that raises, hangs or exits ends nothing but itself.
 """
 
 from horae.runtime.bodies.executor import START_UP, Done, Executor, stop_attempts
-from horae.runtime.bodies.finished_run import FinishedRun, backoff_of, finish, owing, with_report
+from horae.runtime.bodies.finished_run import (
+    FinishedRun,
+    Settling,
+    backoff_of,
+    finish,
+    owing,
+    with_report,
+)
 from horae.runtime.bodies.log_book import KeptLogs, LogWriter, writer_to
 from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
@@ -32,6 +39,7 @@ __all__ = [
     "Reporter",
     "RunEnvironment",
     "RunMonitor",
+    "Settling",
     "backoff_of",
     "ended_by",
     "finish",

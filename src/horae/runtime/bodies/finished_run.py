@@ -2,11 +2,13 @@
 
 import json
 import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs import Claim, JobState, Outcome, Settlement, decide
+from horae.domain.jobs import Claim, JobId, JobState, Outcome, Settlement, decide
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport
@@ -33,6 +35,17 @@ class FinishedRun(NamedTuple):
     already: bool = False
     unbegun: bool = False
     releases: bool = False
+
+
+@dataclass(slots=True)
+class Settling:
+    """The writing of results, for observers; `settled`: jobs whose results count, once it is over.
+
+    The result of a job that was cancelled meanwhile, or that another node owns, does not count.
+    """
+
+    runs: Sequence[FinishedRun]
+    settled: Collection[JobId] = ()
 
 
 def finish(

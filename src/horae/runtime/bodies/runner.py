@@ -26,7 +26,7 @@ from horae.domain.storable import fits, is_storable_json, spelled_out, too_long,
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import lacks_resource
-from horae.runtime.bodies.finished_run import FinishedRun, finish
+from horae.runtime.bodies.finished_run import FinishedRun, Settling, finish
 from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.log_book import KeptLogs
 from horae.runtime.bodies.orders import Interrupted, Overtaken
@@ -60,7 +60,7 @@ class RunEnvironment:
     """Draws the delays of retries."""
     around: Sequence[Hook[Any]] = ()
     """The context managers around each body, the outermost first."""
-    settlements: Sequence[Observer[Any]] = ()
+    settlements: Sequence[Observer[Settling]] = ()
     """What observes the writing of results."""
     log_book: KeptLogs | None = None
     """Keeps the log lines of bodies."""

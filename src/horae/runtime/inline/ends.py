@@ -12,7 +12,7 @@ from random import Random
 from horae.errors import EndNotWritten
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
-from horae.runtime.bodies import FinishedRun, RunEnvironment
+from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.settling import Repetition, settle_batch
 from horae.runtime.timing import Timing
 from horae.storage.outcomes import Settled
@@ -77,10 +77,11 @@ class InlineEnds:
         """Write a result, or a failure if it is rejected; return the pause before a retry."""
         while True:
             try:
-                with Observed(self._environment.settlements, [end.finished]) as batch:
+                with Observed(self._environment.settlements, Settling([end.finished])) as observed:
                     settled = self._environment.database.transact(
-                        settle_batch, self._environment, batch
+                        settle_batch, self._environment, observed.runs
                     )
+                    observed.settled = settled.settled
             except Exception as error:  # noqa: BLE001 - everything is repeated
                 end.error = error
                 [end.finished], pause = repetition.after([end.finished], error)

@@ -9,13 +9,14 @@ from horae.domain.jobs import GroupId, Job, JobId, JobState
 from horae.domain.schedules import Stop
 from horae.guarded_log import guarded_log
 from horae.live import CancelRequest
-from horae.runtime.bodies import FinishedRun, Reporter
+from horae.runtime.bodies import FinishedRun, Reporter, Settling
 from horae.runtime.components import Components
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.signals import Rescued, Signals
 from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
 from horae.storage.schedules import AppliedPlan
+from horae.types import Observed
 from horae.types.groups import GroupCanceller
 from horae.wakeup import Hint, HintKind, work
 
@@ -42,6 +43,7 @@ class Completion:
         self._group, self._signals, self._hooks, self._reporter = group, signals, hooks, reporter
         self._wakeup, self._live = components.wakeup, components.live
         self._database = components.database
+        self._observers = components.hooks.settlements
         self._groups = GroupCanceller(self._database, self._live, self._wakeup)
         self._loop = asyncio.get_running_loop()
         signals.settled.connect(self._follow_up_runs)
@@ -152,6 +154,9 @@ class Completion:
 
     def _follow_up_rescue(self, batch: Sequence[Rescued]) -> None:
         """Act on the jobs of dead nodes that this node has rescued."""
+        crashed = [FinishedRun(each.claim, each.settlement) for each in batch if each.settlement]
+        with Observed(self._observers, Settling(crashed, {run.claim.id for run in crashed})):
+            pass  # their results are written already
         over: list[JobId] = []
         for rescued in batch:
             claim, state = rescued.claim, rescued.state

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from horae.domain.jobs import AttemptOutcome, JobId, JobState, Settlement
 from horae.guarded_log import guarded_log
-from horae.runtime.bodies import FinishedRun, RunEnvironment
+from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SettlerTiming
@@ -147,8 +147,9 @@ class Settler:
 
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:
-            with Observed(self._environment.settlements, batch):
+            with Observed(self._environment.settlements, Settling(batch)) as observed:
                 settled = await self._environment.database.in_service(partial(self._commit, batch))
+                observed.settled = settled.settled
         except Exception as error:  # noqa: BLE001 - `Repetition` distinguishes them
             again, pause = self._repetition.after(batch, error, waiting=len(self._waiting))
             self._waiting.extend(again)
