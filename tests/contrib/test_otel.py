@@ -221,7 +221,7 @@ def test_a_start_without_a_node_is_traced_in_its_own_thread(
     assert carried.count(context) == 3
     assert carried.count(f"{own_id(many):016x}") == len(ids)
     with pytest.raises(Exception, match="number"):
-        horae.jobs.start(work, number=SECRET)
+        horae.jobs.start("work", number=SECRET)
     refused = telemetry.named("start work")[-1]
     assert (refused.status.status_code, attribute(refused, "error.type")) == (
         StatusCode.ERROR,

@@ -28,9 +28,9 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from horae.contrib.bounded_memory import Memory
 from horae.contrib.otel import attributes
 from horae.contrib.otel.measures import Measures
-from horae.contrib.otel.memory import Memory
 from horae.domain.jobs import AttemptOutcome, Claim
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, Settling

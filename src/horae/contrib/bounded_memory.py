@@ -1,4 +1,4 @@
-"""A bounded memory of spans that have ended, for links to them."""
+"""A bounded memory of runs, for integrations that see their begin and later their result."""
 
 import threading
 from collections import OrderedDict
