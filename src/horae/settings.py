@@ -2,7 +2,7 @@
 
 import os
 import re
-import tomllib
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -11,10 +11,10 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic.functional_validators import AfterValidator, BeforeValidator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 from typing_extensions import override
 
@@ -25,15 +25,16 @@ from horae.domain.times import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url
+from horae.settings_file import FILE_VARIABLE, SettingsFile, find_settings_file
 
 PREFIX = "HORAE_"
-FILE_VARIABLE = "HORAE_CONFIG"
 OTHER_VARIABLES: Final = ("HORAE_APP", "HORAE_TRACEBACK")
 """Variables that only the command line reads."""
 ORIGIN: Final = re.compile(
     r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
 )
 POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
+RELATIVE_FILE: Final = re.compile(r"(sqlite[^:/]*:///)(?!/|:memory:|file:)(.+)")
 NEVER_SHOWN = frozenset(
     {"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"}
 )
@@ -105,11 +106,17 @@ def _duration(value: Any) -> Any:
         return value
 
 
-def _read(settings_class: type[BaseSettings], file: str) -> PydanticBaseSettingsSource:
-    try:
-        return TomlConfigSettingsSource(settings_class, file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{FILE_VARIABLE}: {file!r} is not valid TOML: {error}") from error
+def _with_full_paths(file: SettingsFile) -> dict[str, Any]:
+    """Return the settings of a file; its paths are relative to its folder if it was looked for."""
+    given, folder = dict(file.settings), file.folder
+    if folder is None:
+        return given
+    database, journals = given.get("database"), given.get("journal_dir")
+    if isinstance(database, str) and (parts := RELATIVE_FILE.fullmatch(database)) is not None:
+        given["database"] = f"{parts[1]}{folder / parts[2]}"
+    if isinstance(journals, str):
+        given["journal_dir"] = str(folder / journals)
+    return given
 
 
 def _size(value: Any) -> Any:
@@ -386,12 +393,11 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources: arguments, environment, file, in this order."""
-        file = os.environ.get(FILE_VARIABLE)
+        file = find_settings_file()
         if file is None:
             return init_settings, env_settings
-        if not Path(file).is_file():
-            raise ConfigurationError(f"{FILE_VARIABLE}: file {file!r} does not exist")
-        return init_settings, env_settings, _read(settings_cls, file)
+        file.refuse_unknown(settings_cls.model_fields)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _with_full_paths(file))
 
 
 def settings(**given: Any) -> Settings:
@@ -402,7 +408,7 @@ def settings(**given: Any) -> Settings:
     try:
         found = Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        problems = "; ".join(_problem(item) for item in error.errors())
+        problems = "; ".join(_problem(item, given) for item in error.errors())
         raise ConfigurationError(problems) from None
     if found.hints_database is not None and found.redis_hints is not None:
         raise ConfigurationError(
@@ -435,7 +441,7 @@ def unknown_variables() -> list[str]:
     ]
 
 
-def _problem(item: Any) -> str:
+def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
         known = Settings.model_fields
@@ -448,4 +454,13 @@ def _problem(item: Any) -> str:
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
     reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
-    return f"{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"
+    where = "" if item["loc"][0] in arguments else _file_with(item["loc"][0])
+    return f"{where}{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"
+
+
+def _file_with(name: str) -> str:
+    """Return the path of the file that sets this, for the beginning of an error."""
+    file = find_settings_file()
+    if file is None or name not in file.settings or f"{PREFIX}{name.upper()}" in os.environ:
+        return ""
+    return f"{file.path}: "

@@ -72,7 +72,7 @@ def test_the_application_is_found_in_the_environment() -> None:
     assert call("types", "list", "--json", env={"HORAE_APP": SHOP}).exit_code == 0
     nothing_named = call("types", "list", env={"HORAE_APP": None})
     assert nothing_named.exit_code == 2
-    assert "name it with --app or HORAE_APP" in nothing_named.stderr
+    assert "name it with --app, HORAE_APP or `app` in horae.toml" in nothing_named.stderr
 
 
 def test_the_database_is_found_in_the_environment(tmp_path: Path) -> None:
@@ -160,6 +160,39 @@ def test_options_win_over_code_and_code_over_the_environment(
         "there is no database file call.db"
         in call("jobs", "list", "--database", "sqlite:///call.db", env=env).stderr
     )
+
+
+def test_a_file_names_application_and_database_also_from_a_folder_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "below").mkdir()
+    (tmp_path / "named_in_file.py").write_text(
+        "from horae import Horae\nhorae = Horae()\n\n@horae.job\ndef greet() -> None: ...\n"
+    )
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.horae]\napp = "named_in_file:horae"\ndatabase = "sqlite:///jobs.db"\n'
+    )
+    monkeypatch.chdir(tmp_path / "below")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delenv("HORAE_DATABASE", raising=False)
+    assert "greet" in call("types", "list").stdout
+    assert call("migrate", "up").exit_code == 0
+    assert (tmp_path / "jobs.db").exists()
+    assert call("jobs", "list").exit_code == 0
+    assert call("--app", "nowhere:horae", "types", "list").exit_code == 2
+    del sys.modules["named_in_file"]  # another process would import it anew
+    elsewhere = call("jobs", "list", env={"HORAE_DATABASE": "sqlite:///other.db"})
+    assert "there is no database file other.db" in elsewhere.stderr
+
+
+def test_run_without_an_application_says_where_to_name_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = call("run")
+    assert refused.exit_code == 2
+    assert 'app = "app:horae" in horae.toml' in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_all_problems_are_reported_at_once() -> None:
 
 
 def test_an_unknown_setting_is_refused_with_those_there_are(file: Path) -> None:
-    expected = "concurency: unknown setting; expected one of database, .*concurrency, "
+    expected = "concurency: unknown setting; expected one of .*database, .*concurrency, "
     file.write_text("concurrency = 3\n")
     with pytest.raises(ConfigurationError, match=expected):
         settings(concurency=3)
@@ -201,6 +201,117 @@ def test_a_file_that_is_not_there(file: Path) -> None:
 def test_a_file_that_cannot_be_read(file: Path, text: bytes) -> None:
     file.write_bytes(text)
     with pytest.raises(ConfigurationError, match=f"HORAE_CONFIG: '{file}' is not valid TOML: "):
+        settings()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in whose folder `src/shop` the program runs."""
+    root = tmp_path / "repository"
+    (root / ".git").mkdir(parents=True)
+    (root / "src" / "shop").mkdir(parents=True)
+    monkeypatch.chdir(root / "src" / "shop")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("src/shop/horae.toml", "concurrency = 3"),
+        ("src/horae.toml", "concurrency = 3"),
+        ("horae.toml", "concurrency = 3"),
+        ("pyproject.toml", "[tool.horae]\nconcurrency = 3"),
+    ],
+)
+def test_a_file_is_found_up_to_the_root_of_the_repository(
+    repository: Path, place: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / place).write_text(text)
+    assert settings().concurrency == 3
+    monkeypatch.setenv("HORAE_CONCURRENCY", "4")
+    assert settings().concurrency == 4
+    assert settings(concurrency=5).concurrency == 5
+
+
+def test_the_nearest_file_is_the_only_one(repository: Path) -> None:
+    (repository / "pyproject.toml").write_text('[tool.horae]\nconcurrency = 1\nlog_level = "error"')
+    (repository / "src" / "horae.toml").write_text("concurrency = 2")
+    (repository / "src" / "pyproject.toml").write_text("[tool.horae]\nconcurrency = 3")
+    assert (settings().concurrency, settings().log_level) == (2, "info")
+
+
+def test_a_project_file_without_a_word_about_horae_may_be_in_any_state(repository: Path) -> None:
+    (repository / "src" / "pyproject.toml").write_text("[tool.black")
+    (repository / "src" / "shop" / "pyproject.toml").write_text(
+        '[project]\ndependencies = ["horae"]'
+    )
+    (repository / "pyproject.toml").write_text("[tool.horae]\nconcurrency = 3")
+    assert settings().concurrency == 3
+
+
+def test_a_file_above_the_repository_or_above_a_folder_outside_of_any_is_not_read(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository.parent / "horae.toml").write_text("concurrency = 3")
+    assert settings().concurrency == 10
+    (repository.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(repository.parent / "elsewhere")
+    assert settings().concurrency == 10
+
+
+def test_a_named_file_is_the_only_one(file: Path, repository: Path) -> None:
+    (repository / "horae.toml").write_text("concurrency = 3")
+    file.write_text("port = 9000")
+    assert (settings().concurrency, settings().port) == (10, 9000)
+
+
+def test_paths_in_a_found_file_are_relative_to_its_folder(repository: Path) -> None:
+    path = repository / "horae.toml"
+    path.write_text('database = "sqlite:///var/horae.db"\njournal_dir = "journals"')
+    assert settings().database == f"sqlite:///{repository}/var/horae.db"
+    assert settings().journal_dir == repository / "journals"
+    for absolute in ("sqlite:////srv/horae.db", "sqlite:///:memory:", "postgresql://host/name"):
+        path.write_text(f'database = "{absolute}"')
+        assert settings().database == absolute
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "problem"),
+    [
+        (
+            "horae.toml",
+            "concurency = 3",
+            "concurency: unknown setting; .*did you mean 'concurrency'",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.horae]\nprot = 3",
+            "prot: unknown setting; .*did you mean 'port'",
+        ),
+        ("pyproject.toml", "[tool.horae]\nap = 'a:b'", "ap: unknown setting; .*did you mean 'app'"),
+        ("horae.toml", "concurrency = 0", "concurrency .HORAE_CONCURRENCY.: 0 is not allowed"),
+        ("horae.toml", "app = 3", "app: 3 is not allowed: expected module:attribute"),
+        ("horae.toml", "app = ''", "app: '' is not allowed"),
+        ("pyproject.toml", "[[tool.horae]]\nport = 3", "tool.horae: expected a table of settings"),
+        ("pyproject.toml", "[tool.horae", "is not valid TOML"),
+    ],
+)
+def test_a_problem_in_a_found_file_is_reported_with_its_path(
+    repository: Path, place: str, text: str, problem: str
+) -> None:
+    (repository / place).write_text(text)
+    with pytest.raises(ConfigurationError, match=f"{repository / place}:? {problem}"):
+        settings()
+
+
+def test_a_problem_outside_of_the_file_is_not_put_down_to_it(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / "horae.toml").write_text("concurrency = 3")
+    with pytest.raises(ConfigurationError, match=r"^concurrency .HORAE_CONCURRENCY.: 0 is"):
+        settings(concurrency=0)
+    monkeypatch.setenv("HORAE_CONCURRENCY", "many")
+    with pytest.raises(ConfigurationError, match=r"^concurrency .HORAE_CONCURRENCY.: 'many' is"):
         settings()
 
 

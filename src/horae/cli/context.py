@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,6 +13,7 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
+from horae.settings_file import find_settings_file
 from horae.storage.engine import file_of, missing_file
 from horae.storage.migrations import has_no_tables
 
@@ -24,8 +26,26 @@ class Target:
     """
 
     def __init__(self, app: str | None = None, database: str | None = None) -> None:
-        self.app = app
+        self._app = app
         self._database = database
+
+    @cached_property
+    def apps(self) -> tuple[str, ...]:
+        """Return the application of --app or HORAE_APP, else those of the file with settings."""
+        if self._app is not None:
+            return (self._app,)
+        file = find_settings_file()
+        if file is None or not file.apps:
+            return ()
+        folder = str(file.path.absolute().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)  # the file may lie above the working directory
+        return file.apps
+
+    @property
+    def app(self) -> str | None:
+        """Return the application of a command that works with one: the first that is named."""
+        return next(iter(self.apps), None)
 
     @cached_property
     def horae(self) -> Horae:
@@ -39,8 +59,8 @@ class Target:
         """
         if self.app is None:
             raise ConfigurationError(
-                "this command needs the job types of an application: name it with --app or"
-                " HORAE_APP"
+                "this command needs the job types of an application: name it with --app,"
+                " HORAE_APP or `app` in horae.toml"
             )
         return self.horae
 

@@ -47,7 +47,7 @@ def prepare(
             metavar="MODULE:ATTRIBUTE",
             help=(
                 "The application, such as app:horae; modules in the current directory can be"
-                " imported."
+                " imported. Default: `app` in horae.toml or [tool.horae] in pyproject.toml."
             ),
         ),
     ] = None,
@@ -57,8 +57,8 @@ def prepare(
             metavar="URL",
             help=(
                 "URL of the database. Defaults to the one in the application's code, then"
-                " HORAE_DATABASE, then "
-                "sqlite:///horae.db."
+                " HORAE_DATABASE, then that of horae.toml or pyproject.toml, then"
+                " sqlite:///horae.db."
             ),
         ),
     ] = None,
@@ -74,11 +74,13 @@ def prepare(
     """
     # Loads SQLAlchemy, which `--help` does without
     from horae.cli.context import Target
+    from horae.settings_file import find_settings_file
 
     del shown_version
     target = context.obj = Target(application, database)
+    # The options of `horae migrate` read the variable
     if context.invoked_subcommand == "migrate" and (
-        application is not None or database is not None
+        application is not None or database is not None or find_settings_file() is not None
     ):
         context.with_resource(variable(DATABASE_VARIABLE, target.horae.settings.database))
 
