@@ -495,3 +495,23 @@ def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
             is Level.WARNING
         )
         assert basics.check_hints(deaf, wanted=False).level is Level.OK
+
+
+def test_waiting_jobs_that_do_not_fit_the_application_are_a_problem(
+    horae: Call, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Horae(url)) as before:
+
+        @before.job
+        def import_csv(file: str) -> None: ...
+
+        @before.job
+        def gone() -> None: ...
+
+        before.jobs.start(import_csv, file="a.csv", delay="1 day")
+        before.jobs.start(gone, delay="1 day")
+    report = horae("doctor").stdout
+    assert "parameters: 1 waiting job of type 'import_csv' does not fit" in report
+    assert "path: Field required" in report
+    assert "1 waiting job of type 'gone', such as job 2: neither a live node nor" in report
+    assert "parameters" not in call("--database", url, "doctor").stdout  # it knows no types

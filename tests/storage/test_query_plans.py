@@ -15,7 +15,7 @@ from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
 from horae.storage.engine.database import Database
-from horae.storage.jobs import claims, owed_hooks, premature, reading
+from horae.storage.jobs import claims, owed_hooks, premature, reading, waiting_sample
 from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter
@@ -68,6 +68,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "jobs that wait for an earlier clock": lambda connection: premature.make_due(connection, 10),
     "lost runs": lambda connection: run_ending.end_unreported(connection, 10),
     "owed hooks": lambda connection: owed_hooks.due(connection, ["import"], 60.0),
+    "sample of waiting jobs": waiting_sample.sample_of_waiting,
     "nodes": nodes.view,
     "queues": queues.view,
     "list of pending jobs": lambda connection: reading.page(

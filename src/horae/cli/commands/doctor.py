@@ -31,6 +31,7 @@ from horae.client.doctor import (
     first_checks,
     journal_findings,
     left_findings,
+    misfit_findings,
     refused_finding,
     system_findings,
     wait_findings,
@@ -42,10 +43,11 @@ from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node import living, look
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine import DATABASE_ERRORS, Database, missing_file, shown
-from horae.storage.jobs import owed_hooks
+from horae.storage.jobs import owed_hooks, sample_of_waiting
 from horae.storage.operations import database_error_of
+from horae.storage.operations.doctor import due_work
 from horae.storage.queues import queues
-from horae.types import Routes
+from horae.types import Routes, find_misfits
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -152,6 +154,10 @@ def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
     yield from system_findings(
         database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes
     )
+    if horae.registry.by_name:  # else there is no application, and every type is unknown
+        misfits = find_misfits(database.autocommit(sample_of_waiting), horae.registry)
+        due = {work.type for work in database.autocommit(due_work)}
+        yield from misfit_findings(misfits, alive, due)
     yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())
     journals = Journals(database, JournalTiming(), horae.settings.journal_dir)
     with suppress(OSError):

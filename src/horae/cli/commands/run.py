@@ -1,9 +1,11 @@
 """`horae run`: runs nodes, the HTTP API and the dashboard in the foreground."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +18,9 @@ from horae.cli.printing import print_json
 from horae.cli.serving import (
     LogFormat,
     LogLevel,
+    Reloading,
     Service,
+    command_without_reload,
     configure,
     ending_in_order,
     raise_descriptor_limit,
@@ -59,7 +63,10 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="APP...",
-            help="Applications to run, as module:attribute. Default: --app or HORAE_APP.",
+            help=(
+                "Applications to run, as module:attribute. Default: --app, HORAE_APP or `app` in"
+                " horae.toml."
+            ),
         ),
     ] = None,
     *,
@@ -130,6 +137,16 @@ def run(
             ),
         ),
     ] = False,
+    reload: Annotated[
+        bool,
+        typer.Option(
+            "--reload",
+            help=(
+                "Restart when Python files below the current directory change; for development."
+                " Needs horae[reload]."
+            ),
+        ),
+    ] = False,
     log_format: Format = None,
     log_level: Annotated[
         LogLevel | None,
@@ -162,8 +179,12 @@ def run(
     Options that are not given default to the application's code, then to HORAE_CONCURRENCY,
     HORAE_PROCESSES, HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES,
     HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and
-    HORAE_LOG_LEVEL.
+    HORAE_LOG_LEVEL, then to horae.toml or [tool.horae] in pyproject.toml.
     """
+    if reload:
+        configure(log_format or "text", log_level or "info")
+        command = command_without_reload(sys.argv[1:])
+        raise typer.Exit(Reloading(command, Path.cwd()).run())
     context.with_resource(ending_in_order())
     given: dict[str, Any] = {
         "concurrency": concurrency,
@@ -231,9 +252,12 @@ def chosen_roles(
 
 def applications(target: Target, references: Sequence[str]) -> list[Horae]:
     """Load the applications to run; raises `ConfigurationError` for none or a repeated one."""
-    named = list(references) or ([target.app] if target.app else [])
+    named = references or target.apps
     if not named:
-        raise ConfigurationError("name the application to run, such as `horae run app:horae`")
+        raise ConfigurationError(
+            'name the application to run, such as `horae run app:horae`, or write app = "app:horae"'
+            " in horae.toml"
+        )
     loaded: list[Horae] = []
     for reference in named:
         horae = target.load(reference)

@@ -19,7 +19,7 @@ from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import Dead, left_findings, wait_findings
+from horae.client.doctor.work import Dead, left_findings, misfit_findings, wait_findings
 
 __all__ = [
     "SERVER",
@@ -40,6 +40,7 @@ __all__ = [
     "first_checks",
     "journal_findings",
     "left_findings",
+    "misfit_findings",
     "refused_finding",
     "system_findings",
     "wait_findings",

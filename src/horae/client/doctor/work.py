@@ -9,6 +9,7 @@ from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import NodeView
 from horae.storage.operations import DueWork
 from horae.storage.queues import QueueView
+from horae.types import Misfit
 
 Dead = tuple[NodeView, str]
 
@@ -105,6 +106,34 @@ def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
             "Cancel one of these jobs; then start what waits after the others: `after`, or a group"
             " with `then`.",
         )
+
+
+def misfit_findings(
+    misfits: Iterable[Misfit], alive: Sequence[NodeView], due: Collection[str]
+) -> Iterator[Finding]:
+    """Report waiting jobs that cannot run: their parameters no longer fit, or nobody knows their
+    type.
+
+    `due`: types of which jobs are due, which `work_findings` reports.
+    """
+    for misfit in misfits:
+        which = f"{count_of(misfit.count, 'waiting job')} of type {misfit.type!r}"
+        if misfit.problem is not None:
+            yield problem(
+                "parameters",
+                f"{which} {'does' if misfit.count == 1 else 'do'} not fit this application, such as"
+                f" job {misfit.first}: {misfit.problem}",
+                "They fail when they are run: let the type accept them, or cancel them and start"
+                " them again.",
+            )
+        elif misfit.type not in due and not any(view.knows(misfit.type) for view in alive):
+            yield warning(
+                "work",
+                f"{which}, such as job {misfit.first}: neither a live node nor this application"
+                " knows this type",
+                "Run a node of the application that declares it, or cancel the jobs if the type is"
+                " gone.",
+            )
 
 
 def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ from horae.runtime.node.repeated_service import sustain
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
+from horae.runtime.node.waiting_jobs import name_misfits
 from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
 from horae.storage.engine import first_line
@@ -158,6 +159,8 @@ class Incarnation(BuiltAnewInChild):
             if self._options.scheduler:
                 taking_work["the scheduler"] = self._controller.run
             if self._options.worker:
+                check = partial(name_misfits, self._components)
+                sweeping += self._start(services, {"the check of waiting jobs": check})
                 self._executors.warm(self._components.registry)
                 taking_work["the worker"] = self._worker.run
             working = self._start(services, taking_work)

@@ -55,6 +55,7 @@ from horae.storage.jobs.tables import (
     row_id,
 )
 from horae.storage.jobs.waiting_reason import why_no_node
+from horae.storage.jobs.waiting_sample import sample_of_waiting
 
 __all__ = [
     "BEFORE_DELETE",
@@ -107,6 +108,7 @@ __all__ = [
     "partial_index",
     "queues",
     "row_id",
+    "sample_of_waiting",
     "waits_for",
     "why_no_node",
 ]

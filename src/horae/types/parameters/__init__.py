@@ -21,6 +21,7 @@ from horae.types.parameters.secret import (
     masked,
     refuse_class,
     secret_values,
+    shown_path,
 )
 from horae.types.parameters.unique_key import check_names, is_computed, key_of
 from horae.types.parameters.written import NotStorableError
@@ -47,4 +48,5 @@ __all__ = [
     "refuse_class",
     "searchability",
     "secret_values",
+    "shown_path",
 ]

@@ -1,0 +1,88 @@
+"""Pending jobs that cannot run here: their parameters no longer fit, or their type is unknown."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pydantic import ValidationError
+
+from horae.domain.jobs import JobId
+from horae.redaction import cleaner
+from horae.types.parameters import ModelParameters, secret_values, shown_path
+from horae.types.registry import Registry
+
+MOST_SECONDS: Final = 2.0
+"""Seconds after which no further job is checked; validators of applications may be slow."""
+
+
+class Waiting(Protocol):
+    """A pending job as it is stored; `params` is JSON text."""
+
+    @property
+    def id(self) -> JobId:
+        """The id of the job."""
+        ...
+
+    @property
+    def type(self) -> str:
+        """The name of its type, which may be unknown here."""
+        ...
+
+    @property
+    def params(self) -> str | None:
+        """Its parameters as JSON text."""
+        ...
+
+
+@dataclass(slots=True)
+class Misfit:
+    """Pending jobs of one type that cannot run: how many, and the first of them.
+
+    `problem`: what does not fit in the parameters of the first; None if the type is unknown.
+    """
+
+    type: str
+    first: JobId
+    problem: str | None = None
+    count: int = 1
+
+
+def find_misfits(waiting: Iterable[Waiting], registry: Registry) -> list[Misfit]:
+    """Return which of these jobs cannot run here, by type."""
+    found: dict[str, Misfit] = {}
+    for job, problem in _misfits(waiting, registry):
+        if job.type in found:
+            found[job.type].count += 1
+        else:
+            found[job.type] = Misfit(job.type, job.id, problem)
+    return list(found.values())
+
+
+def _misfits(
+    waiting: Iterable[Waiting], registry: Registry
+) -> Iterator[tuple[Waiting, str | None]]:
+    end = time.monotonic() + MOST_SECONDS
+    for job in waiting:
+        kind = registry.find(job.type)
+        if kind is None:
+            yield job, None
+        elif isinstance(kind.parameters, ModelParameters) and time.monotonic() < end:
+            problem = _problem(kind.parameters, job.params)
+            if problem is not None:
+                yield job, problem
+
+
+def _problem(parameters: ModelParameters, text: str | None) -> str | None:
+    """Return what does not fit, without secret values."""
+    try:
+        parameters.load(text)
+    except ValidationError as error:
+        clean = cleaner(secret_values(parameters.model, text))
+        return "; ".join(
+            f"{shown_path(parameters.model, item['loc']) or 'parameters'}: {clean(item['msg'])}"
+            for item in error.errors(include_input=False)
+        )
+    except Exception as error:  # noqa: BLE001 - a validator of the application may raise anything
+        return f"their check raises {type(error).__name__}"
+    return None
