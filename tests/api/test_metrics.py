@@ -1,5 +1,7 @@
 """Metrics for Prometheus, and the health checks for load balancers and supervisors."""
 
+import time
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.exc import OperationalError
@@ -54,10 +56,29 @@ async def test_ended_jobs_are_counted_once_by_type_and_outcome(
     assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 2
 
 
-async def test_ends_before_the_first_request_are_not_counted(horae: Horae, client: Client) -> None:
+async def test_jobs_are_counted_from_the_start_of_the_process_on(
+    horae: Horae, app: HttpInterface, client: Client
+) -> None:
     horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
-    await figures(client)
-    assert ("horae_jobs_total", "cancelled", "rebuild_index") not in await figures(client)
+    earlier = (
+        "INTERVAL '1 hour'" if horae.components.database.dialect == "postgresql" else "3600000000"
+    )
+    execute(
+        horae,
+        f"UPDATE horae_jobs SET finished_at = finished_at - {earlier}, created_at = created_at - {earlier}",
+    )
+    give(app, begun=time.monotonic() - 600)
+    horae.jobs.cancel(horae.jobs.start("rebuild_index").id)
+    assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 1
+
+
+async def test_counters_of_known_types_begin_at_zero(horae: Horae, client: Client) -> None:
+    found = await figures(client)
+    for outcome in ("finished", "failed", "cancelled"):
+        assert found["horae_jobs_total", outcome, "rebuild_index"] == 0
+    for name in ("job_pick_up", "job_duration", "schedule_lateness"):
+        assert found[f"horae_{name}_seconds_count", "rebuild_index"] == 0
+        assert found[f"horae_{name}_seconds_bucket", "+Inf", "rebuild_index"] == 0
 
 
 async def test_types_that_are_unknown_here_are_one(horae: Horae, client: Client) -> None:

@@ -1,12 +1,14 @@
 """Metrics for Prometheus.
 
-Counters cover the jobs of all nodes from the first request to this process on: scrape one process,
-or use the largest value of several, never their sum. The number of labels is limited: job types
-that are unknown here, and all queues but those with the most pending jobs, count as `other`.
+Counters cover the jobs of all nodes from the start of this process on: scrape one process, or use
+the largest value of several, never their sum. Those of known job types are there from the first
+scrape on, at zero, so that Prometheus sees the first increase. The number of labels is limited: job
+types that are unknown here, and all queues but those with the most pending jobs, count as `other`.
 """
 
 import math
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from horae.client.operations import Depth, depths
+from horae.domain.jobs import ENDED
 from horae.runtime.components import Components
 from horae.runtime.node import living, look
 from horae.storage.engine import unreadable_rows
@@ -110,8 +113,9 @@ class Histogram:
 class Metrics(Collector):
     """Reads the metrics from the database at each scrape."""
 
-    def __init__(self, components: Components, limits: MetricsLimits) -> None:
-        self._components, self._limits = components, limits
+    def __init__(self, components: Components, limits: MetricsLimits, begun: float) -> None:
+        """`begun`: since when jobs are counted, on the monotonic clock."""
+        self._components, self._limits, self._begun = components, limits, begun
         self._lock = threading.Lock()
         self._since: datetime | None = None
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -134,6 +138,7 @@ class Metrics(Collector):
         database = self._components.database
         with self._lock:
             self._count_ended()
+            self._know_types()
             yield InfoMetricFamily(
                 "horae", "The version of this process.", {"version": version("horae")}
             )
@@ -192,7 +197,11 @@ class Metrics(Collector):
     def _count_ended(self) -> None:
         database = self._components.database
         until = database.autocommit(metrics.horizon, self._limits.counted_after)
-        if self._since is not None and until > self._since:
+        if self._since is None:
+            elapsed = time.monotonic() - self._begun
+            before = self._limits.counted_after + elapsed
+            self._since = database.autocommit(metrics.horizon, before)
+        if until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
                 label = self._label(tally.type)
                 self._ended[label, tally.state.value] += tally.count
@@ -200,7 +209,15 @@ class Metrics(Collector):
                 self._duration[label].add(tally.duration_sum, tally.started, tally.duration_counts)
             for late in database.autocommit(metrics.lateness, self._since, until):
                 self._lateness[self._label(late.type)].add(late.total, late.count, late.counts)
-        self._since = max(until, self._since or until)
+        self._since = max(until, self._since)
+
+    def _know_types(self) -> None:
+        """Let the counters of each known job type begin at zero."""
+        for job_type in self._components.registry.by_name:
+            for state in ENDED:
+                self._ended[job_type, state.value] += 0
+            for histograms in (self._pick_up, self._duration, self._lateness):
+                histograms[job_type].add(0.0, 0, [0] * len(histograms[job_type].bounds))
 
     def _label(self, job_type: str) -> str:
         return job_type if self._components.registry.find(job_type) is not None else OTHER

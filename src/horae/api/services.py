@@ -1,5 +1,6 @@
 """The services of the endpoints, made from the adapters that `app.py` picked."""
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ class Services:
     events_timing: EventsTiming = field(default_factory=EventsTiming)
     metrics_limits: MetricsLimits = field(default_factory=MetricsLimits)
     dashboard: Path = DASHBOARD
+    begun: float = field(default_factory=time.monotonic)
+    """When this was made, on the monotonic clock: metrics count jobs from then on."""
 
     @cached_property
     def authenticate(self) -> Authenticate:
@@ -131,7 +134,7 @@ class Services:
     @cached_property
     def metrics(self) -> Metrics:
         """Metrics for Prometheus."""
-        return Metrics(self.components, self.metrics_limits)
+        return Metrics(self.components, self.metrics_limits, self.begun)
 
     @cached_property
     def overview(self) -> CachedValue[Overview]:
