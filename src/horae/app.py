@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from horae.client.jobs import Jobs
     from horae.client.operations import Limits, Queues
     from horae.client.schedules import Deployed, Deployments, Schedules
-    from horae.opened import JoinsTransactions
     from horae.runtime.claims import Slots
     from horae.runtime.components import Components, NodeKeywords
     from horae.runtime.node import Node
@@ -44,9 +43,6 @@ class Horae(Declarations):
 
     Opens nothing before its first use. Raises `ConfigurationError` for invalid settings.
     """
-
-    joins: "JoinsTransactions | None" = None
-    """The transactions of another library that its calls join; set by an integration."""
 
     def __init__(
         self,
@@ -70,13 +66,19 @@ class Horae(Declarations):
         # This refuses malformed settings.
         tokens_of(token.get_secret_value() for token in chosen.tokens)
         registry, hooks = Registry(chosen.queue_backends), ApplicationHooks(self, module)
-        self.opened = Opened(chosen, registry, hooks, self.joins)
+        self.opened = self.make_opened(chosen, registry, hooks)
         self.opening = self.opened.opening
         super().__init__(
             registry, hooks, GroupsOfBodies(self.opened), StartsOfFunctions(self.opened)
         )
         self._nodes = WeakSet["Node"]()
         self._interfaces: list[LazyInterface] = []
+
+    def make_opened(
+        self, settings: "Settings", registry: Registry, hooks: ApplicationHooks
+    ) -> Opened:
+        """Return what will open adapters and clients; an integration may return one of its own."""
+        return Opened(settings, registry, hooks)
 
     @property
     def settings(self) -> "Settings":

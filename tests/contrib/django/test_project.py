@@ -74,12 +74,13 @@ def test_an_alias_that_does_not_exist_is_named() -> None:
 
 
 def test_it_follows_the_alias(horae: DjangoHorae, tmp_path: Path) -> None:
-    horae.jobs.start(jobs.ship, number=1)
+    horae.jobs.start_many(jobs.ship, [{"number": 1}, {"number": 2}])
     schedules = horae.schedules
     with on_database({"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "other.db")}):
-        assert horae.jobs.list().jobs == []
+        assert jobs.ship.start(number=1).id == 1
+        assert len(horae.jobs.list().jobs) == 1
         assert horae.schedules is not schedules
-    assert len(horae.jobs.list().jobs) == 1
+    assert len(horae.jobs.list().jobs) == 2
 
 
 def test_migrate_brings_the_tables_along(database_url: str) -> None:

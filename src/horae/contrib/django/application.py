@@ -16,10 +16,13 @@ from horae.contrib.django.connections import Care, around_coroutine, around_func
 from horae.contrib.django.databases import UNREAD, url_of
 from horae.contrib.django.transactions import DjangoTransactions
 from horae.errors import ConfigurationError, InvalidJobType
-from horae.types import NAMED_TRANSACTIONS, JobContext, JobType
+from horae.opened import Opened
+from horae.types import NAMED_TRANSACTIONS, ApplicationHooks, JobContext, JobType, Registry
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from horae.settings import Settings
 
 OWN_KEYS: Final = ("using",)
 """Keys of `HORAE` that are no settings of Horae."""
@@ -40,23 +43,29 @@ class DjangoHorae(Horae):
                 " HORAE['using']"
             )
         self.alias: str = given.get("using", "default")
-        self.joins = self.transactions = DjangoTransactions(self.alias)
+        self.transactions = DjangoTransactions(self.alias)
         chosen = {name: value for name, value in given.items() if name not in OWN_KEYS}
         chosen.setdefault("module", project())
         super().__init__(UNREAD, authenticate=actor_of_session, **chosen)
 
     def follow(self) -> None:
         """Read the database of the alias; close what is open if it is another one by now."""
-        url = url_of(self.alias)
-        if url != self.opened.settings.database:
+        url, before = url_of(self.alias), self.opened.settings
+        if url != before.database:
+            self.opened.settings = before.model_copy(update={"database": url})
             self.close()
-            self.opened.settings = self.opened.settings.model_copy(update={"database": url})
 
     def transaction(self) -> "AbstractContextManager[Connection]":
         """Open a transaction of Django that finishes the job, for the `transaction` of a
         `JobType`.
         """
         return self.transactions.begun()
+
+    @override
+    def make_opened(
+        self, settings: "Settings", registry: Registry, hooks: ApplicationHooks
+    ) -> Opened:
+        return DjangoOpened(self, settings, registry, hooks)
 
     @override
     def add_type(self, job_type: JobType[Any]) -> None:
@@ -88,19 +97,42 @@ class DjangoHorae(Horae):
             super().__setattr__(name, value)
 
 
+class DjangoOpened(Opened):
+    """What a project has opened on the database of its alias."""
+
+    def __init__(
+        self,
+        application: DjangoHorae,
+        settings: "Settings",
+        registry: Registry,
+        hooks: ApplicationHooks,
+    ) -> None:
+        self._application = application
+        super().__init__(settings, registry, hooks, application.transactions)
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        @override
+        def __getattribute__(self, name: str) -> Any:
+            """Follow the alias before anything is used that depends on the database."""
+            if name in OPENED:
+                self._application.follow()
+            return super().__getattribute__(name)
+
+
+OPENED: Final = frozenset({"async_jobs", "components", "inline", "jobs"})
+"""What is opened on a database."""
 OF_DATABASE: Final = frozenset(
     {
         "aio",
-        "components",
         "deployments",
-        "jobs",
         "limits",
         "queues",
         "schedules",
         "settings",
     }
 )
-"""What an application has opened on its database, or knows of it."""
+"""What an application keeps of its database, besides what is opened."""
 
 
 def project() -> str:
