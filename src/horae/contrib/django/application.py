@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from horae.settings import Settings
 
-OWN_KEYS: Final = ("using",)
+OWN_KEYS: Final = ("using", "dashboard")
 """Keys of `HORAE` that are no settings of Horae."""
 
 
@@ -43,6 +43,8 @@ class DjangoHorae(Horae):
                 " HORAE['using']"
             )
         self.alias: str = given.get("using", "default")
+        self.dashboard: str | None = given.get("dashboard")
+        """The URL of the dashboard, for links to it; by default where this process mounts it."""
         self.transactions = DjangoTransactions(self.alias)
         chosen = {name: value for name, value in given.items() if name not in OWN_KEYS}
         chosen.setdefault("module", project())

@@ -9,7 +9,7 @@ from contextlib import (
 )
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections, connections
+from django.db import connections
 
 Care = AbstractContextManager[None] | AbstractAsyncContextManager[None]
 """What surrounds a body."""
@@ -22,6 +22,15 @@ def prepare() -> None:
     close_old_connections()
     for wrapper in connections.all(initialized_only=True):
         vars(wrapper)["health_check_enabled"] = True
+
+
+def close_old_connections() -> None:
+    """Close the connections of this thread that are too old or broken, as Django does after a
+    request; but none in a transaction, in which the body of an inline job runs.
+    """
+    for wrapper in connections.all(initialized_only=True):
+        if not wrapper.in_atomic_block:
+            wrapper.close_if_unusable_or_obsolete()
 
 
 @contextmanager

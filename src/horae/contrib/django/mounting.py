@@ -1,0 +1,112 @@
+"""The HTTP API and the dashboard beside the views of a project, under ASGI and under WSGI.
+
+They are no views of Django: its middleware does not see their requests. Django's session says who
+asks, and Horae itself refuses changes that pages of other sites request.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeAlias, cast
+
+from horae.api.lazy import LazyInterface, Receive, Scope, Send, web_packages_required
+from horae.contrib.django.application import DjangoHorae, horae
+from horae.errors import ConfigurationError
+
+Environ: TypeAlias = dict[str, Any]
+StartResponse: TypeAlias = Callable[..., Any]
+WsgiApplication: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+EVENTS: Final = "/api/events/"
+NO_EVENTS: Final = b'{"error": "ERROR_NOT_IMPLEMENTED", "detail": "no streams under WSGI; poll"}'
+
+
+class Following:
+    """Horae's ASGI application on the database that the alias of the project stands for now."""
+
+    def __init__(self, application: DjangoHorae, path: str) -> None:
+        self._application = application
+        application.dashboard = application.dashboard or f"{path}/"
+        self.interface: LazyInterface = application.asgi()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        self._application.follow()
+        await self.interface(scope, receive, send)
+
+
+def asgi_with_horae(application: Any, at: str = "/horae") -> Any:
+    """Return an ASGI application that answers below `at` with Horae, and elsewhere with Django's
+    (`get_asgi_application()`).
+
+    Raises `ConfigurationError` without the packages of `horae[web]`.
+    """
+    with web_packages_required():
+        from starlette.applications import Starlette
+        from starlette.responses import RedirectResponse
+        from starlette.routing import Mount, Route
+
+    @asynccontextmanager
+    async def closing(_app: object) -> AsyncGenerator[None]:
+        yield
+        await asyncio.to_thread(horae.close)
+
+    path = checked_path(at)
+
+    async def add_slash(request: Any) -> RedirectResponse:
+        return RedirectResponse(f"{request.scope.get('root_path', '')}{path}/")
+
+    routes = [
+        Route(path, add_slash),
+        Mount(path, app=Following(horae, path)),
+        Mount("/", app=application),
+    ]
+    return Starlette(routes=routes, lifespan=closing)
+
+
+def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> WsgiApplication:
+    """Return a WSGI application that answers below `at` with Horae, and elsewhere with Django's
+    (`get_wsgi_application()`).
+
+    Event streams are refused, because each would keep a worker of the server; the dashboard polls
+    then. Raises `ConfigurationError` without the package `a2wsgi`.
+    """
+    try:
+        from a2wsgi import ASGIMiddleware
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "Horae under WSGI needs a2wsgi: pip install 'horae[django]'"
+        ) from error
+    path = checked_path(at)
+    following: Any = Following(horae, path)  # the types of a2wsgi are narrower than ASGI
+    mounted = cast("Any", ASGIMiddleware(following))
+
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        asked: str = environ.get("PATH_INFO", "")
+        if asked == path:
+            start_response("307 Temporary Redirect", [("Location", f"{_script(environ)}{path}/")])
+            return [b""]
+        if not asked.startswith(f"{path}/"):
+            return application(environ, start_response)
+        below = asked.removeprefix(path)
+        if below == EVENTS:
+            start_response("501 Not Implemented", [("Content-Type", "application/json")])
+            return [NO_EVENTS]
+        moved = {**environ, "SCRIPT_NAME": f"{_script(environ)}{path}", "PATH_INFO": below}
+        answered: Iterable[bytes] = mounted(moved, start_response)
+        return answered
+
+    return answer
+
+
+def checked_path(at: str) -> str:
+    """Return the path without its last slash; raises `ConfigurationError` for one of no use."""
+    path = at.rstrip("/")
+    if not path.startswith("/") or "//" in path or any(each in path for each in "{}?#"):
+        raise ConfigurationError(f"at is {at!r}, expected a path such as '/horae'")
+    return path
+
+
+def _script(environ: Environ) -> str:
+    script: str = environ.get("SCRIPT_NAME", "")
+    return script
