@@ -21,6 +21,7 @@ from horae.forking import lazy_property
 from horae.opened import GroupsOfBodies, Opened, StartsOfFunctions
 from horae.quoting import quoted
 from horae.types import ApplicationHooks, Declarations, Registry, module_schema
+from horae.types.parameters import sealer_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,7 +66,8 @@ class Horae(Declarations):
         chosen = settings(database=database, **given)
         # This refuses malformed settings.
         tokens_of(token.get_secret_value() for token in chosen.tokens)
-        registry, hooks = Registry(chosen.queue_backends), ApplicationHooks(self, module)
+        sealer = sealer_of(key.get_secret_value() for key in chosen.secret_keys)
+        registry, hooks = Registry(chosen.queue_backends, sealer), ApplicationHooks(self, module)
         self.opened = self.make_opened(chosen, registry, hooks)
         self.opening = self.opened.opening
         super().__init__(

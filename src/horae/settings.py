@@ -1,5 +1,6 @@
 """The settings, validated when made: from arguments, the environment, a file, or defaults."""
 
+import base64
 import os
 import re
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url
 from horae.settings_file import FILE_VARIABLE, SettingsFile, find_settings_file
 
+_KEY_BYTES: Final = 32
+"""The length of a key that seals secret parameters."""
 PREFIX = "HORAE_"
 OTHER_VARIABLES: Final = ("HORAE_APP", "HORAE_TRACEBACK")
 """Variables that only the command line reads."""
@@ -36,7 +39,16 @@ ORIGIN: Final = re.compile(
 POSTGRES: Final = re.compile(r"postgres(ql)?(\+psycopg)?://.")
 RELATIVE_FILE: Final = re.compile(r"(sqlite[^:/]*:///)(?!/|:memory:|file:)(.+)")
 NEVER_SHOWN = frozenset(
-    {"database", "hints_database", "read_database", "redis", "redis_hints", "redis_live", "tokens"}
+    {
+        "database",
+        "hints_database",
+        "read_database",
+        "redis",
+        "redis_hints",
+        "redis_live",
+        "secret_keys",
+        "tokens",
+    }
 )
 """Settings that contain passwords; errors do not repeat their values."""
 
@@ -71,6 +83,30 @@ def _tokens(value: Any) -> Any:
     if found is None:
         raise ValueError("contains no token; unset it to use none")
     return found
+
+
+def _secret_keys(value: Any) -> Any:
+    """Split keys separated by commas; an empty variable is refused: secrets would be stored as
+    they are.
+    """
+    found = _names(value)
+    if found is None:
+        raise ValueError("contains no key; unset it to store secrets as they are")
+    return found
+
+
+def _secret_key(key: SecretStr) -> SecretStr:
+    """Refuse what is no key of Fernet, without loading the library."""
+    try:
+        length = len(base64.b64decode(key.get_secret_value(), altchars="-_", validate=True))
+    except ValueError:
+        length = 0
+    if length != _KEY_BYTES:
+        raise ValueError(
+            f"expected {_KEY_BYTES} random bytes in URL-safe base64, as"
+            " cryptography.fernet.Fernet.generate_key() returns them"
+        )
+    return key
 
 
 def _printable(text: str) -> str:
@@ -154,6 +190,7 @@ def _postgres_url(url: SecretStr) -> SecretStr:
 
 PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
 QueueBackend: TypeAlias = Annotated[str, AfterValidator(_queue_backend)]
+SecretKey: TypeAlias = Annotated[SecretStr, AfterValidator(_secret_key)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
@@ -325,6 +362,13 @@ class Settings(BaseSettings):
     )
     tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
         (), description="Users of the HTTP API, as id:role:secret, separated by commas."
+    )
+    secret_keys: Annotated[tuple[SecretKey, ...], NoDecode, BeforeValidator(_secret_keys)] = Field(
+        (),
+        description=(
+            "Keys that encrypt secret parameters before they are stored, separated by commas: the"
+            " first one encrypts, all of them decrypt. Default: stored as they are."
+        ),
     )
     local_staff: bool = Field(
         default=False,

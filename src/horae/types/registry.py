@@ -14,6 +14,7 @@ from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.options import DeclaredQueue, refuse_secret_names
+from horae.types.parameters import ModelParameters, Sealer
 from horae.types.starting import Startable
 
 RESERVED: Final = "horae."
@@ -35,10 +36,13 @@ class Listener:
 class Registry:
     """Job types by name, the calendar functions of schedules, and declared queues."""
 
-    def __init__(self, queue_backends: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, queue_backends: Mapping[str, str] | None = None, sealer: Sealer | None = None
+    ) -> None:
         """`queue_backends`: the backend of each queue that the settings name: `horae`, `celery` or
-        `celery:QUEUE`.
+        `celery:QUEUE`; `sealer`: encrypts the secret parameters of the types.
         """
+        self._sealer = sealer
         self.queue_backends: Mapping[str, str] = queue_backends or {}
         self._types: dict[str, JobType[Any]] = {}
         self._built_in: dict[str, JobType[Any]] = {}
@@ -74,6 +78,8 @@ class Registry:
             )
         present = self._types.setdefault(job_type.type, job_type)
         job_type.queue_backends = self.queue_backends
+        if isinstance(job_type.parameters, ModelParameters):
+            job_type.parameters.sealer = self._sealer
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

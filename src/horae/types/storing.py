@@ -5,7 +5,7 @@ from typing import Any
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
 from horae.errors import InvalidParameters
 from horae.types.job_type import JobType
-from horae.types.parameters import CheckedParameters, NotStorableError, Stored
+from horae.types.parameters import CheckedParameters, ModelParameters, NotStorableError, Stored
 
 
 def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> Stored:
@@ -28,4 +28,6 @@ def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> S
         )
     if (why := unreadable_json(text)) is not None:
         raise InvalidParameters(job_type.type, [("", f"cannot be read again: {why}")])
+    if isinstance(job_type.parameters, ModelParameters):
+        text = job_type.parameters.sealed(text)
     return stored if text is stored.text else Stored(text)

@@ -1,6 +1,8 @@
 """Operations on schedules, as in TimescaleDB, but runs by hand count in the statistics."""
 
+import json
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -54,7 +56,7 @@ from horae.types import (
     whole_number,
 )
 from horae.types import rules_of as rules_given
-from horae.types.parameters import MappedParameters
+from horae.types.parameters import MappedParameters, SecretNotOpened
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 Reference: TypeAlias = int | str
@@ -169,6 +171,7 @@ class Schedules:
             )
         kind, name = self._registry.resolve(job_type), schedule_name(name)
         params = self._params(kind, {} if config is None else config)
+        params = self._unless_same_secrets(name, kind, params)
         wanted = self._with_days(self._definition(name, kind, params, options))
         change = change_of("schedule.put", name, self._registry)
         put = with_entry(changes.put, change, changed=lambda result: result[1] != "unchanged")
@@ -386,6 +389,22 @@ class Schedules:
         checked = kind.parameters.check(kind.type, config)
         kind.check_schedule(config)
         return storable_parameters(kind, checked).text
+
+    def _unless_same_secrets(self, name: str, kind: JobType[Any], params: str | None) -> str | None:
+        """Return the config, or the stored one of the schedule if only its encryption differs: the
+        same secret is encrypted to another text each time.
+        """
+        declared = kind.parameters
+        if params is None or isinstance(declared, MappedParameters) or not declared.has_secrets:
+            return params
+        row = self._database.autocommit(reading.get, name)
+        if row is None or row.job_type != kind.type or row.params is None:
+            return params
+        with suppress(SecretNotOpened):
+            stored = declared.opened_value(json.loads(row.params))
+            if stored == declared.opened_value(json.loads(params)):
+                return row.params
+        return params
 
     def _definition(
         self,

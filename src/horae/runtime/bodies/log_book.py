@@ -19,7 +19,6 @@ from horae.storage.engine import Database, is_transient
 from horae.storage.jobs import logs
 from horae.types import Attempt
 from horae.types.logs import JobLines, capture_lines
-from horae.types.parameters import secret_values
 
 MOST_WAITING: Final = 20_000
 """Maximum number of lines that wait to be written: some megabytes."""
@@ -123,5 +122,5 @@ class KeptLogs:
         keep = self.usual if kept is True else kept
         if not isinstance(keep, KeepLogs):
             return None
-        clean = cleaner(secret_values(job_type.parameters.model, attempt.claim.params))
+        clean = cleaner(job_type.parameters.secrets_in(attempt.claim.params))
         return JobLines(attempt.claim, keep, clean, self.writer.send)

@@ -23,7 +23,6 @@ from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType, failed_text
-from horae.types.parameters import secret_values
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
 
@@ -80,7 +79,7 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
 
     Its texts are stored without values and without the job's secret parameters.
     """
-    redactor = Redactor(error, secret_values(job_type.parameters.model, claim.params))
+    redactor = Redactor(error, job_type.parameters.secrets_in(claim.params))
 
     def store(text: str) -> str:
         return storable(shortened(redactor.clean(text)))

@@ -7,6 +7,7 @@ it. If the process dies during the call, the hook is called again.
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from logging import ERROR
 from typing import Any, Final
@@ -19,7 +20,7 @@ from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, Owed
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import has_hook
-from horae.types.parameters import MappedParameters
+from horae.types.parameters import MappedParameters, ModelParameters, SecretNotOpened
 from horae.types.registry import Registry
 
 CLEANING_BATCH: Final = 200
@@ -235,10 +236,14 @@ class Hooks:
         return [replace(job, params=loaded[job.id]) if job.id in loaded else job for job in jobs]
 
     def with_parameters(self, job: Job) -> Job:
-        """Return the job with the parameters that its type keeps in another table."""
+        """Return the job with the parameters that its type keeps in another table, or with its
+        secrets.
+        """
         job_type = self._registry.find(job.type)
-        if job_type is None or not isinstance(job_type.parameters, MappedParameters):
+        if job_type is None:
             return job
+        if isinstance(job_type.parameters, ModelParameters):
+            return _with_opened_secrets(job, job_type.parameters)
         return replace(
             job,
             params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id),
@@ -297,6 +302,17 @@ class Hooks:
                 return sum(self._remove([job_id]) for job_id in job_ids)
             log.exception("job %d cannot be deleted; its row stays", job_ids[0])
             return 0
+
+
+def _with_opened_secrets(job: Job, declared: ModelParameters) -> Job:
+    """Return the job with its secrets as they were given; sealed ones stay if no key opens them,
+    so that its hooks are called.
+    """
+    if not declared.has_secrets:
+        return job
+    with suppress(SecretNotOpened):
+        return replace(job, params=declared.opened_value(job.params))
+    return job
 
 
 def failure_of(job: Job) -> JobFailed:

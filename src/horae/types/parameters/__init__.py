@@ -12,6 +12,7 @@ from horae.types.parameters.parameters import (
     parameters_of,
 )
 from horae.types.parameters.plain_data import json_problem_of, mapping_of, problem_of
+from horae.types.parameters.sealing import Sealer, SecretNotOpened, sealer_of
 from horae.types.parameters.searchable import Searchability, searchability
 from horae.types.parameters.secret import (
     Secret,
@@ -20,7 +21,6 @@ from horae.types.parameters.secret import (
     is_secret,
     masked,
     refuse_class,
-    secret_values,
     shown_path,
 )
 from horae.types.parameters.unique_key import check_names, is_computed, key_of
@@ -31,8 +31,10 @@ __all__ = [
     "MappedParameters",
     "ModelParameters",
     "NotStorableError",
+    "Sealer",
     "Searchability",
     "Secret",
+    "SecretNotOpened",
     "Stored",
     "check_names",
     "given_secrets",
@@ -46,7 +48,7 @@ __all__ = [
     "parameters_of",
     "problem_of",
     "refuse_class",
+    "sealer_of",
     "searchability",
-    "secret_values",
     "shown_path",
 ]

@@ -1,8 +1,10 @@
 """Checks, stores and reads parameters of jobs: a Pydantic model, or a row of the application's."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -10,11 +12,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
 from horae.types.parameters.plain_data import plain_values
+from horae.types.parameters.sealing import SEALED, Sealer, SecretNotOpened, open_value
 from horae.types.parameters.secret import (
     given_secrets,
+    has_secrets,
     refuse_lost_secrets,
     refuse_secrets_of,
+    secret_values,
     shown_path,
+    with_secrets,
 )
 from horae.types.parameters.written import Given, ParameterWriter, validated_again
 
@@ -67,6 +73,10 @@ class Parameters(Protocol):
         """
         ...
 
+    def secrets_in(self, text: str | None) -> Iterator[str]:
+        """Yield the texts and numbers in the secrets of a job's JSON text."""
+        ...
+
 
 class ModelParameters:
     """Parameters in a Pydantic model, stored as JSON in `jobs.params`.
@@ -79,6 +89,8 @@ class ModelParameters:
         self.model = model
         self._empty = not model.model_fields and model.model_config.get("extra") != "allow"
         self._writer = ParameterWriter(model)
+        self.has_secrets = not self._empty and has_secrets(model)
+        self.sealer: Sealer | None = None
         # All jobs share it, because there is nothing in it that one of them could change.
         self._nothing = (
             model.model_construct() if self._empty and not model.__private_attributes__ else None
@@ -101,11 +113,38 @@ class ModelParameters:
         """Validate what was stored. Raises `ValidationError` if the declaration has changed."""
         if self._nothing is not None:
             return self._nothing
-        return validated_again(self.model, text or "{}")
+        return validated_again(self.model, self.opened(text) or "{}")
 
     def restore(self, params: Any) -> Stored:
         """Return the same text."""
         return Stored() if params is None else Stored(json.dumps(params))
+
+    def sealed(self, text: str) -> str:
+        """Return JSON text with its secrets encrypted, if the application has keys."""
+        if self.sealer is None or not self.has_secrets:
+            return text
+        return _dumped(with_secrets(self.model, json.loads(text), self.sealer.seal))
+
+    def opened(self, text: str | None) -> str | None:
+        """Return stored text with its secrets as they were given. Raises `SecretNotOpened`."""
+        if text is None or not self.has_secrets or SEALED not in text:
+            return text
+        return _dumped(self.opened_value(json.loads(text)))
+
+    def opened_value(self, params: Any) -> Any:
+        """Return parameters as they were read, with their secrets as they were given.
+
+        Raises `SecretNotOpened`.
+        """
+        if not self.has_secrets:
+            return params
+        return with_secrets(self.model, params, partial(open_value, self.sealer))
+
+    def secrets_in(self, text: str | None) -> Iterator[str]:
+        """Yield the texts and numbers in the secrets of a job's JSON text, if they can be read."""
+        if self.has_secrets:
+            with suppress(SecretNotOpened, RecursionError, ValueError):
+                yield from secret_values(self.model, self.opened(text))
 
 
 class MappedParameters:
@@ -139,6 +178,11 @@ class MappedParameters:
         """Return the same row, without its key."""
         return Stored(row={column: getattr(params, name) for column, name in self._names.items()})
 
+    def secrets_in(self, text: str | None) -> Iterator[str]:
+        """Yield nothing: a table of the application has no secrets."""
+        del text
+        yield from ()
+
 
 def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters | MappedParameters:
     """Return the parameters that a job type declares. Raises `InvalidJobType`."""
@@ -163,6 +207,10 @@ class NoParameters(BaseModel):
     """The parameters of a job type that takes none."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def _dumped(params: Any) -> str:
+    return json.dumps(params, ensure_ascii=False, separators=(",", ":"))
 
 
 def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> BaseModel:

@@ -4,7 +4,7 @@ import base64
 import dataclasses
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import methodcaller
@@ -61,7 +61,12 @@ class Secret:
 
 def masked(model: type[BaseModel], params: Any) -> Any:
     """Return stored parameters with a mask in place of each secret."""
-    return _mask(places_of(model).root, params)
+    return with_secrets(model, params, lambda _: MASK)
+
+
+def with_secrets(model: type[BaseModel], params: Any, change: Callable[[Any], Any]) -> Any:
+    """Return parameters in their stored form with what `change` makes of each secret."""
+    return _changed(places_of(model).root, params, change)
 
 
 def secret_values(model: type[BaseModel], params: str | None) -> Iterator[str]:
@@ -165,18 +170,18 @@ def _is_marked(parts: Iterable[Any]) -> bool:
     return any(isinstance(part, Secret) for part in parts)
 
 
-def _mask(place: Place | None, value: Any) -> Any:
-    """Mask in a value; `place`: None where the schema has none, as for a parameter that was renamed
-    since.
+def _changed(place: Place | None, value: Any, change: Callable[[Any], Any]) -> Any:
+    """Change the secrets in a value; `place`: None where the schema has none, as for a parameter
+    that was renamed since.
     """
     if value is None or (place is not None and not place.has_secrets):
         return value
     if place is None or place.is_secret:
-        return MASK
+        return change(value)
     if _is_list(value):
-        return [_mask(place.item(index), item) for index, item in enumerate(value)]
+        return [_changed(place.item(index), item, change) for index, item in enumerate(value)]
     if _is_mapping(value):
-        return {key: _mask(place.at(key), item) for key, item in value.items()}
+        return {key: _changed(place.at(key), item, change) for key, item in value.items()}
     return value
 
 

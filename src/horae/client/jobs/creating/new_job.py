@@ -30,7 +30,13 @@ from horae.types.options import (
     unique_key_in,
     uniqueness_in,
 )
-from horae.types.parameters import CheckedParameters, Stored, json_problem_of, mapping_of
+from horae.types.parameters import (
+    CheckedParameters,
+    ModelParameters,
+    Stored,
+    json_problem_of,
+    mapping_of,
+)
 
 LARGEST_META: Final = 1024 * 1024
 """Maximum number of bytes of `meta` as JSON."""
@@ -145,11 +151,18 @@ def repetition_of(
     return _new_job(
         job_type,
         row,
-        stored.row or job.params or {},
+        stored.row or _values_again(job, job_type),
         stored,
         key=key_of_retry(job_type, job.unique_key),
         max_count=max_count_of(job_type, job.owner),
     )
+
+
+def _values_again(job: Job, job_type: JobType[Any]) -> Mapping[str, Any]:
+    """Return the parameters of a job for the `after_creation` of its repetition."""
+    if isinstance(job_type.parameters, ModelParameters) and has_hook(job_type, "after_creation"):
+        return job_type.parameters.opened_value(job.params) or {}
+    return job.params or {}
 
 
 def _new_job(
