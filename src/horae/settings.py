@@ -497,6 +497,7 @@ def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
+    variable = f"{PREFIX}{item['loc'][0].upper()}"
     reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
     where = "" if item["loc"][0] in arguments else _file_with(item["loc"][0])
     return f"{where}{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"

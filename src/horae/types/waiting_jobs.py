@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from horae.domain.jobs import JobId
 from horae.redaction import cleaner
-from horae.types.parameters import ModelParameters, secret_values, shown_path
+from horae.types.parameters import ModelParameters, SecretNotOpened, shown_path
 from horae.types.registry import Registry
 
 MOST_SECONDS: Final = 2.0
@@ -78,11 +78,13 @@ def _problem(parameters: ModelParameters, text: str | None) -> str | None:
     try:
         parameters.load(text)
     except ValidationError as error:
-        clean = cleaner(secret_values(parameters.model, text))
+        clean = cleaner(parameters.secrets_in(text))
         return "; ".join(
             f"{shown_path(parameters.model, item['loc']) or 'parameters'}: {clean(item['msg'])}"
             for item in error.errors(include_input=False)
         )
+    except SecretNotOpened as error:
+        return str(error)
     except Exception as error:  # noqa: BLE001 - a validator of the application may raise anything
         return f"their check raises {type(error).__name__}"
     return None
