@@ -500,7 +500,7 @@ def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
     variable = f"{PREFIX}{item['loc'][0].upper()}"
     reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
     where = "" if item["loc"][0] in arguments else _file_with(item["loc"][0])
-    return f"{where}{name} ({PREFIX}{name.upper()}): {shown} is not allowed: {reason}"
+    return f"{where}{name} ({variable}): {shown} is not allowed: {reason}"
 
 
 def _file_with(name: str) -> str:
