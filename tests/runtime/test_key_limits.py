@@ -4,7 +4,9 @@ import threading
 import time
 from collections import Counter
 
-from horae import Limit
+import pytest
+
+from horae import JobWasCancelled, Limit
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 
@@ -53,3 +55,30 @@ def test_a_rate_is_reached_and_not_exceeded(database: Database) -> None:
     for first, begin in enumerate(found):
         for number, end in enumerate(found[first:], 1):
             assert number <= 50 * (end - begin).total_seconds() + 5 + 1e-6
+
+
+def test_a_limit_that_discards(database: Database) -> None:
+    """While one job of an account runs, others of it are cancelled, and those of another account run."""
+    begun, go_on = threading.Event(), threading.Event()
+    with application(database) as horae:
+
+        @horae.job(limits=[Limit(concurrency=1, key="{account}", name="one", on_reached="discard")])
+        def refresh(account: str) -> str:
+            begun.set()
+            assert go_on.wait(20)
+            return account
+
+        with horae.node().running():
+            first = horae.jobs.start(refresh, account="a")
+            assert begun.wait(20)
+            others = horae.jobs.start_many(refresh, [{"account": "a"}] * 5)
+            for job_id in others:
+                with pytest.raises(JobWasCancelled):
+                    horae.jobs.wait(job_id, timeout=WAIT)
+            other = horae.jobs.start(refresh, account="b")
+            go_on.set()
+            assert horae.jobs.wait(first, timeout=WAIT) == "a"
+            assert horae.jobs.wait(other, timeout=WAIT) == "b"
+            again = horae.jobs.start(refresh, account="a")
+            assert horae.jobs.wait(again, timeout=WAIT) == "a"
+        assert {horae.jobs.get(job_id).cancelled_by for job_id in others} == {"limit one"}

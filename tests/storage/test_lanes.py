@@ -573,3 +573,28 @@ def test_a_bucket_is_not_deleted_while_a_new_lane_is_put_under_it(database: Data
         filing.file(filed)
         database.transact(lane_cleaning.clean)
     assert taken(database) == [waiting]
+
+
+def test_what_a_limit_discards(database: Database) -> None:
+    """Jobs beyond it that no node has claimed yet, while those that are to be repeated wait."""
+    numbers = LimitNumbers(concurrency=1, on_reached="discard")
+    running = job(database, numbers=numbers)
+    assert taken(database) == [running]
+    before, fresh, other = (job(database, key, numbers) for key in "aab")
+    with database.engine.begin() as connection:
+        connection.execute(update(jobs).where(jobs.c.id == before).values(lease=1))
+    database.transact(filing.file)
+    scope = ClaimScope(node=NODE, types=["import"])
+    found = database.transact(lane_claims.claim, scope, 10, 10)
+    assert [claim.id for claim in found.claims] == [other]
+    assert found.discarded == {}  # the first of the lane waits, and the others wait behind it
+    late = job(database, "b", numbers)
+    database.transact(filing.file)
+    found = database.transact(lane_claims.claim, scope, 10, 10)
+    assert (found.claims, found.discarded) == ([], {"api": [late]})
+    database.transact(cancelling.discard, {"api": [late, fresh, before]})
+    with database.engine.connect() as connection:
+        states = {row.id: row.state for row in connection.execute(select(jobs.c.id, jobs.c.state))}
+        why = connection.scalar(select(jobs.c.cancelled_by).where(jobs.c.id == late))
+    assert (states[late], states[before], why) == ("cancelled", "pending", "limit api")
+    assert taken(database) == []

@@ -24,6 +24,7 @@ class Bucket:
     """The state of one limit for one key: of a rate, or the weight that runs under a concurrency.
 
     `counts_weight`: otherwise each job counts once, as for the limit of a whole queue.
+    `discards_as`: the name of a limit that lets no job wait.
     """
 
     id: int
@@ -31,6 +32,7 @@ class Bucket:
     rate: RateState | None = None
     running: int = 0
     counts_weight: bool = True
+    discards_as: str | None = None
 
     def wait(self, weight: int) -> int | None:
         """Return the microseconds until a job of this weight may start; None: until another one has
@@ -138,8 +140,11 @@ class Chooser:
         """Start the next job of a lane if its limits allow it."""
         choice = self.choice
         for bucket_id in lane.buckets:
-            if bucket_id not in choice.closed:
-                wait = self._buckets[bucket_id].wait(lane.weight)
+            bucket = self._buckets[bucket_id]
+            # Where no job waits, a heavy one that is discarded need not be protected from light
+            # ones.
+            if bucket_id not in choice.closed or bucket.discards_as is not None:
+                wait = bucket.wait(lane.weight)
                 if wait == 0:
                     continue
                 choice.closed[bucket_id] = wait

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from typing_extensions import override
 
 from horae.domain.functions import problem_of_result
-from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
+from horae.domain.limits.numbers import LimitNumbers, OnReached, Window, numbers_of
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import escaped, storable
 from horae.errors import InvalidRequest
@@ -30,8 +30,10 @@ class Limit:
     the parameters (`{owner}` is the owner of the job), or a function of the parameters, which may
     return None for a job without this limit. `burst`: how many jobs may start at once after a
     pause; by default as many as the rate names. `window="sliding"`: at most that many starts in any
-    window of the period, in place of a token bucket. `name`: identifies the limit where it is
-    listed and changed; limits of the same name share their numbers. Raises `InvalidRequest`.
+    window of the period, in place of a token bucket. `on_reached="discard"`: a job that the limit
+    does not let start when a node has a slot for it is cancelled, instead of waiting. `name`:
+    identifies the limit where it is listed and changed; limits of the same name share their
+    numbers. Raises `InvalidRequest`.
     """
 
     __slots__ = ("key", "name", "numbers")
@@ -45,9 +47,14 @@ class Limit:
         concurrency: int | None = None,
         key: Key | None = None,
         name: str | None = None,
+        on_reached: OnReached = "wait",
     ) -> None:
         self.numbers: LimitNumbers = numbers_of(
-            rate=rate, burst=burst, window=window, concurrency=concurrency
+            rate=rate,
+            burst=burst,
+            window=window,
+            concurrency=concurrency,
+            on_reached=on_reached,
         )
         if callable(key):
             if (problem := problem_of_result(key, "the parameters")) is not None:

@@ -14,6 +14,7 @@ from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 
 Window: TypeAlias = Literal["bucket", "sliding"]
+OnReached: TypeAlias = Literal["wait", "discard"]
 
 LARGEST_AMOUNT: Final = 2**31 - 1
 """Maximum number of jobs in a period, in a burst or at a time: the largest INTEGER."""
@@ -31,7 +32,8 @@ class LimitNumbers:
 
     A token bucket (`window="bucket"`) lets `burst` jobs start at once after a pause: no window of
     length w has more than amount / period * w + burst starts. A sliding window lets at most
-    `amount` jobs start in any window of the length of the period.
+    `amount` jobs start in any window of the length of the period. `on_reached`: "discard" cancels
+    jobs that may not start; None lets them wait.
     """
 
     concurrency: int | None = None
@@ -39,6 +41,7 @@ class LimitNumbers:
     period: int | None = None
     burst: int | None = None
     window: Window | None = None
+    on_reached: OnReached | None = None
 
     @property
     def is_rate(self) -> bool:
@@ -55,6 +58,10 @@ class LimitNumbers:
     @property
     def text(self) -> str:
         """The numbers in words, as lists and reasons show them."""
+        return f"{self._counts}, others are discarded" if self.on_reached else self._counts
+
+    @property
+    def _counts(self) -> str:
         if self.concurrency is not None:
             return f"{self.concurrency} at a time"
         seconds = timedelta(microseconds=self.period or 0).total_seconds()
@@ -79,7 +86,7 @@ class LimitNumbers:
         wrong = [
             name
             for name, value in given.items()
-            if name != "window"
+            if name not in ("window", "on_reached")
             and value is not None
             and (
                 not isinstance(value, int)
@@ -87,7 +94,11 @@ class LimitNumbers:
                 or not 0 < value <= (longest if name == "period" else LARGEST_AMOUNT)
             )
         ]
-        if wrong or given["window"] not in (None, *get_args(Window)):
+        if (
+            wrong
+            or given["window"] not in (None, *get_args(Window))
+            or given["on_reached"] not in (None, "discard")
+        ):
             raise ValueError("these are no numbers of a limit")
         if (given["concurrency"] is None) != (
             given["amount"] is not None and given["period"] is not None
@@ -102,8 +113,12 @@ def numbers_of(
     burst: int | None = None,
     window: Window | None = None,
     concurrency: int | None = None,
+    on_reached: OnReached = "wait",
 ) -> LimitNumbers:
     """Parse the options of a limit. Raises `InvalidRequest`, which names the allowed forms."""
+    if on_reached not in get_args(OnReached):
+        raise InvalidRequest(f"on_reached is {quoted(on_reached)}, expected 'wait' or 'discard'")
+    stored: OnReached | None = "discard" if on_reached == "discard" else None
     if (rate is None) == (concurrency is None):
         raise InvalidRequest(
             "a limit has either rate= or concurrency=; for both, declare two limits"
@@ -111,7 +126,7 @@ def numbers_of(
     if concurrency is not None:
         if burst is not None or window is not None:
             raise InvalidRequest("burst and window belong to a rate, not to a concurrency")
-        return LimitNumbers(concurrency=_amount("concurrency", concurrency))
+        return LimitNumbers(concurrency=_amount("concurrency", concurrency), on_reached=stored)
     amount, period = _rate(rate)
     if window not in (None, *get_args(Window)):
         raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
@@ -120,12 +135,13 @@ def numbers_of(
             raise InvalidRequest(
                 'a sliding window has no burst; leave it out, or leave out window="sliding"'
             )
-        return LimitNumbers(amount=amount, period=period, window="sliding")
+        return LimitNumbers(amount=amount, period=period, window="sliding", on_reached=stored)
     return LimitNumbers(
         amount=amount,
         period=period,
         burst=amount if burst is None else _amount("burst", burst),
         window="bucket",
+        on_reached=stored,
     )
 
 

@@ -12,6 +12,7 @@ from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine import Database
 from horae.storage.jobs import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
+from horae.storage.outcomes import cancelling
 
 MOST_RATED: Final = 10_000
 """Number of lanes limited only by rates that a node keeps in mind."""
@@ -65,6 +66,8 @@ class LaneClaimer:
             self.next_look = NextLook(now + self._timing.contended.shortest, "a lane is due")
             return [], room
         result = await self._database.transact_async(lane_claims.claim, scope, room, most)
+        if result.discarded:
+            await self._database.transact_async(cancelling.discard, result.discarded)
         if len(result.claims) >= most or len(self._rated) > MOST_RATED:
             # The end of any job makes room where slots were lacking. Otherwise, forgetting these
             # lanes costs an empty claim for each of their jobs that ends before the next claim.

@@ -1,17 +1,21 @@
 """Cancel jobs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from sqlalchemy import Connection, Integer, String, and_, bindparam, case, update
+from sqlalchemy import Connection, Executable, Integer, String, and_, bindparam, case, update
 
 from horae.domain.jobs import Job, JobEvent, JobId, JobState, state_after, states_before
+from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import RunOutcome
 from horae.storage.engine import member_of
 from horae.storage.jobs import COLUMNS, ENDED_NOW, ON_CANCELLED, job_from, jobs
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
+
+DISCARDED_BY: Final = "limit"
+"""Begins who cancelled a job that a limit has discarded; the name of the limit follows."""
 
 # The live store has the latest progress; without it the progress bar would fall back when the job
 # is cancelled.
@@ -46,6 +50,7 @@ _cancel_pending = (
     .returning(jobs.c.id, jobs.c.schedule_id)
 )
 CANCEL_PENDING: Final = _cancel_pending.where(member_of(jobs.c.id, "ids"))
+CANCEL_UNCLAIMED: Final = CANCEL_PENDING.where(jobs.c.lease == 0)
 CANCEL_PENDING_OF: Final = _cancel_pending.where(jobs.c.schedule_id == bindparam("of_schedule"))
 
 
@@ -89,8 +94,23 @@ def cancel_pending(
     connection: Connection, job_ids: Collection[JobId], cancelled_by: str
 ) -> list[JobId]:
     """Cancel those of these jobs that no node has claimed, and return their ids."""
+    return _cancel_all(connection, CANCEL_PENDING, job_ids, cancelled_by)
+
+
+def discard(connection: Connection, found: Mapping[str, Collection[JobId]]) -> None:
+    """Cancel pending jobs that no node has ever claimed, by the name of the limit that discards
+    them.
+    """
+    for limit, job_ids in found.items():
+        text = f"{DISCARDED_BY} {limit}"[:LONGEST_NAME]
+        _cancel_all(connection, CANCEL_UNCLAIMED, job_ids, text)
+
+
+def _cancel_all(
+    connection: Connection, statement: Executable, job_ids: Collection[JobId], cancelled_by: str
+) -> list[JobId]:
     values = {"ids": list(job_ids), "cancelled_by": cancelled_by}
-    rows = connection.execute(CANCEL_PENDING, values).all()
+    rows = connection.execute(statement, values).all()
     if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
         run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)
     ids = [JobId(row.id) for row in rows]

@@ -11,19 +11,26 @@ that bucket allows another start: at a known moment, for a rate, or when fewer j
 allowed, which is counted from the rows of the jobs. So nothing has to be written when a job ends,
 and no crash can leave a limit closed.
 
+A limit that is declared with `on_reached="discard"` holds no lane back: the due jobs of the lane
+that no node has claimed before are returned, to be cancelled in a transaction of its own. If that
+is never made, the next claim finds them again. A job that was claimed before, and is to be
+repeated, waits.
+
 Starts of a rate are counted when a job is claimed. A job that is handed back before it begins has
 used up its start: a start that was returned could be made a second time within the same window.
 """
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from horae.domain.jobs import Claim
+from horae.domain.jobs import Claim, JobId
 from horae.domain.limits import Bucket, Choice, Chooser, Lane, LimitNumbers, may_gather, state_now
 from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
@@ -58,7 +65,8 @@ class LaneClaims(NamedTuple):
     them, a job is heavier than what is free, or the queue may run no more jobs: the next claim
     would find the same. `rest`: for how many seconds starts may gather until the next claim; 0 if
     there may be more to claim now. `rated`: the lanes of these jobs that are only under rates, so
-    that the end of a job makes no room in them.
+    that the end of a job makes no room in them. `discarded`: jobs to cancel, by the name of the
+    limit that does not let them start.
     """
 
     claims: list[Claim]
@@ -66,6 +74,7 @@ class LaneClaims(NamedTuple):
     skipped: bool = False
     rest: float = 0.0
     rated: frozenset[int] = frozenset()
+    discarded: Mapping[str, Sequence[JobId]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -76,6 +85,7 @@ class _Locked:
     rows: dict[int, Any] = field(default_factory=dict[int, Any])
     buckets: dict[int, Bucket] = field(default_factory=dict[int, Bucket])
     waiting: set[int] = field(default_factory=set[int])
+    unclaimed: set[int] = field(default_factory=set[int])
     now: int = 0
     each: int = 0
     truncated: bool = False
@@ -107,6 +117,7 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
         order = {job_id: place for place, job_id in enumerate(choice.jobs)}
         started = map(Claim._make, connection.execute(sql.START, parameters))
         claims = sorted(started, key=lambda claim: order[claim.id])
+    discarded = _take_discarded(locked, choice)
     _write(connection, locked, choice)
     # If fewer plain jobs than there is room for were found, others may become due before the claim.
     plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
@@ -130,7 +141,24 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
         skipped=not claims and not _is_new(locked, choice),
         rest=_rest(locked, choice) if took_all else 0.0,
         rated=frozenset(rated),
+        discarded=discarded,
     )
+
+
+def _take_discarded(locked: _Locked, choice: Choice) -> dict[str, list[JobId]]:
+    """Return the jobs that limits discard; their lanes are no longer held back."""
+    found: dict[str, list[JobId]] = {}
+    for lane in locked.lanes:
+        held_by = choice.held.get(lane.id)
+        limit = None if held_by is None else locked.buckets[held_by].discards_as
+        if limit is None:
+            continue
+        waiting = (job_id for job_id, _ in lane.jobs[choice.taken.get(lane.id, 0) :])
+        unclaimed = [JobId(job_id) for job_id in takewhile(locked.unclaimed.__contains__, waiting)]
+        if unclaimed:
+            found.setdefault(limit, []).extend(unclaimed)
+            del choice.held[lane.id]
+    return found
 
 
 def _is_new(locked: _Locked, choice: Choice) -> bool:
@@ -179,6 +207,8 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     heads: dict[int, list[tuple[int, int]]] = {}
     for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": locked.each}):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
+        if row.lease == 0:
+            locked.unclaimed.add(row.id)
     locked.lanes = [
         Lane(
             row.id,
@@ -241,10 +271,24 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
     for row in rows:
         numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
         rate = state_now(numbers, row.state, locked.now) if numbers.is_rate else None
-        locked.buckets[row.id] = Bucket(row.id, numbers, rate, running.get(row.id, 0))
+        # Numbers that were changed at run time say nothing about what happens beyond them.
+        discards = row.declared is not None and row.declared.get("on_reached") == "discard"
+        locked.buckets[row.id] = Bucket(
+            row.id,
+            numbers,
+            rate,
+            running.get(row.id, 0),
+            discards_as=row.name if discards else None,
+        )
         if row.waiting:
             locked.waiting.add(row.id)
+    for each in under.values():  # a limit that discards decides before one that lets jobs wait
+        each.sort(key=lambda bucket_id: _waits(locked.buckets.get(bucket_id)))
     return under
+
+
+def _waits(bucket: Bucket | None) -> bool:
+    return bucket is None or bucket.discards_as is None
 
 
 def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:

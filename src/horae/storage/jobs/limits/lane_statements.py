@@ -184,7 +184,14 @@ BUCKETS_OF: Final = select(lane_buckets.c.lane_id, lane_buckets.c.bucket_id).whe
     member_of(lane_buckets.c.lane_id, "ids")
 )
 LOCK_BUCKETS: Final = (
-    select(buckets.c.id, buckets.c.state, buckets.c.waiting, limits.c.declared, limits.c.changed)
+    select(
+        buckets.c.id,
+        buckets.c.state,
+        buckets.c.waiting,
+        limits.c.name,
+        limits.c.declared,
+        limits.c.changed,
+    )
     .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
     .where(member_of(buckets.c.id, "buckets"))
     .order_by(buckets.c.id)
@@ -234,7 +241,7 @@ _of_lane = _first_of(_array).lateral("of_lane")
 _chosen = select(_of_lane.c.id).select_from(_array.join(_of_lane, true()))
 _list = func.json_each(_ids).table_valued("value").alias("lane")
 _first_jobs = select(
-    jobs.c.id, jobs.c.lane_id, microseconds_of(jobs.c.run_at).label("due")
+    jobs.c.id, jobs.c.lane_id, jobs.c.lease, microseconds_of(jobs.c.run_at).label("due")
 ).order_by(jobs.c.lane_id, jobs.c.run_at, jobs.c.id)
 FIRST_JOBS: Final = PerDialect(
     _first_jobs.where(one_of(jobs.c.id, _chosen), _STILL_WAITS).with_for_update(skip_locked=True),
