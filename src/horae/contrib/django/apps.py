@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 from typing_extensions import override
@@ -17,8 +18,15 @@ class HoraeConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        """Import the job types of all apps."""
+        """Import the job types of all apps, and the tasks of Django that are to run as jobs."""
+        from horae.contrib.django.application import horae
+        from horae.contrib.django.temporary_databases import prepare_for_tests
+
+        prepare_for_tests(horae)
         autodiscover_modules("jobs")
+        backends = getattr(settings, "TASKS", None) or {}
+        if any(str(each.get("BACKEND")).startswith(f"{self.name}.") for each in backends.values()):
+            autodiscover_modules("tasks")
         post_migrate.connect(bring_tables_along, sender=self)
 
 

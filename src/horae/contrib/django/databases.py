@@ -44,6 +44,11 @@ def connection_of(alias: str) -> BaseDatabaseWrapper:
     return wrapper
 
 
+def is_of_file(wrapper: BaseDatabaseWrapper) -> bool:
+    """Return whether a connection of Django leads to a SQLite database."""
+    return wrapper.vendor == "sqlite"
+
+
 def url_of(alias: str) -> str:
     """Return the URL of the database that the alias stands for now: a test may have replaced it.
 

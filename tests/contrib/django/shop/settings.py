@@ -14,6 +14,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.sessions",
+    "django_tasks",
     "horae.contrib.django",
     "tests.contrib.django.shop",
 ]
@@ -45,3 +46,4 @@ DATABASES = {
     "elsewhere": {"ENGINE": "django.db.backends.sqlite3", "NAME": "elsewhere.sqlite3"},
 }
 HORAE = {"module": "shop"}
+TASKS = {"default": {"BACKEND": "horae.contrib.django.tasks.HoraeBackend"}}

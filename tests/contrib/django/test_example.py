@@ -1,0 +1,66 @@
+"""The bookshop of `examples/django`: its own tests pass, on both databases, and it has no more to write for Horae."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.harness.node_processes import ROOT
+from tests.harness.postgres import PostgresServer
+
+EXAMPLE: Final = ROOT / "examples" / "django"
+
+
+def manage(folder: Path, *arguments: str, **variables: str) -> str:
+    """Run a command of the project; raises AssertionError with its output if it fails."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **variables}
+    environment.pop("DJANGO_SETTINGS_MODULE", None)
+    ran = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+@pytest.fixture
+def bookshop(tmp_path: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__", "*.db*")
+    return shutil.copytree(EXAMPLE, tmp_path / "bookshop", ignore=ignored)
+
+
+def test_its_tests_pass_on_a_file(bookshop: Path) -> None:
+    before = sorted(path.name for path in bookshop.iterdir())
+    assert "Ran 4 tests" in manage(bookshop, "test")
+    assert sorted(path.name for path in bookshop.iterdir()) == before
+
+
+def test_its_tests_pass_on_a_server(bookshop: Path, postgres_server: PostgresServer) -> None:
+    at = f"127.0.0.1:{postgres_server.port}"
+    assert "Ran 4 tests" in manage(bookshop, "test", BOOKSHOP_SERVER=at)
+
+
+def test_its_migrations_are_complete_and_bring_the_tables_along(bookshop: Path) -> None:
+    manage(bookshop, "makemigrations", "--check")
+    manage(bookshop, "migrate", "--verbosity", "0")
+    assert "Up to date." in manage(bookshop, "horae", "migrate", "status")
+
+
+def test_it_needs_few_lines_of_horae() -> None:
+    """The lines that name Horae, beyond the use of `horae` itself."""
+    lines = [
+        line
+        for path in EXAMPLE.rglob("*.py")
+        if path.name != "tests.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "horae" in line.lower() and not line.strip().startswith(("#", '"""'))
+    ]
+    assert len(lines) <= 20, lines
