@@ -12,7 +12,8 @@ BATCHES = (100, 200, 500, 1000)
 """Jobs in one batch of the raw loop; the fastest size counts."""
 CONCURRENCY = 10
 """Slots of the node."""
-BESIDE_BARE_LOOP = Budget("ratio at least", 0.5)
+BESIDE_BARE_LOOP = Budget("ratio at least", 0.55)
+BESIDE_COROUTINES = Budget("ratio at least", 0.9)
 BESIDE_PLAIN_JOBS = Budget("ratio at least", 0.95)
 BESIDE_POSTGRESQL = Budget("ratio at least", 0.8)
 
@@ -33,15 +34,19 @@ def coroutines(grounds: Grounds, scale: Scale) -> list[Figure]:
 
 
 def functions(grounds: Grounds, scale: Scale) -> list[Figure]:
-    """Measure functions, which run on threads."""
+    """Measure functions, which run on threads, beside coroutines; both take turns."""
     figures: list[Figure] = []
     for ground in grounds:
-        rates = [
-            _drained(ground, scale.jobs, ground.application.noop_function)
-            for _ in range(scale.rounds)
-        ]
+        application = ground.application
+        on_threads: list[float] = []
+        coroutines: list[float] = []
+        for _ in range(scale.rounds):
+            on_threads.append(_drained(ground, scale.jobs, application.noop_function))
+            coroutines.append(_drained(ground, scale.jobs, application.noop))
+        both = Samples.of(on_threads), Samples.of(coroutines)
+        note = "the raw side is coroutines"
         figures.append(
-            Figure("drain, functions on threads", ground.name, "jobs/s", Samples.of(rates))
+            Figure("drain, functions", ground.name, "jobs/s", *both, BESIDE_COROUTINES, note)
         )
     return figures
 

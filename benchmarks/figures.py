@@ -39,10 +39,15 @@ class Budget:
     bound: Bound
     limit: float
 
+    @property
+    def by_ratio(self) -> bool:
+        """Return whether it bounds the ratio."""
+        return self.bound == "ratio at least"
+
     @override
     def __str__(self) -> str:
         sign = "≤" if self.bound == "at most" else "≥"
-        return f"{sign} {self.limit:g}" + ("x" if self.bound == "ratio at least" else "")
+        return f"{sign} {self.limit:g}" + ("x" if self.by_ratio else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Figure:
         """Return whether the result is within the budget; None without one."""
         if self.budget is None:
             return None
-        value = self.ratio if self.budget.bound == "ratio at least" else self.horae.median
+        value = self.ratio if self.budget.by_ratio else self.horae.median
         if value is None:
             return None
         return (
@@ -74,6 +79,13 @@ class Figure:
             if self.budget.bound == "at most"
             else value >= self.budget.limit
         )
+
+    @property
+    def shortfall(self) -> str:
+        """Return what a figure that breaks its budget is, in one line."""
+        by_ratio = self.ratio is not None and self.budget is not None and self.budget.by_ratio
+        value = f"{self.ratio:.2f}x" if by_ratio else f"{_short(self.horae.median)} {self.unit}"
+        return f"{self.name}, {self.database}: {value}, not {self.budget}"
 
     def as_json(self) -> dict[str, Any]:
         return {

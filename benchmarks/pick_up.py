@@ -8,8 +8,8 @@ from benchmarks.ground import Ground, Grounds, Scale
 from benchmarks.running import node_process
 from horae.runtime.timing import WorkerTiming
 
-MEDIAN = Budget("at most", 5)
-TAIL = Budget("at most", 25)
+MEDIAN = {"PostgreSQL": Budget("at most", 2), "SQLite": Budget("at most", 3)}
+TAIL = Budget("at most", 8)
 PATIENCE = 30
 """Seconds after which a measurement has failed."""
 NANOSECONDS = 1e6
@@ -23,7 +23,7 @@ def pick_up(grounds: Grounds, scale: Scale) -> list[Figure]:
         ground.clear()
         milliseconds = _latencies(ground, scale.share(200))
         note = f"{len(milliseconds)} jobs"
-        for name, share, budget in (("p50", 0.5, MEDIAN), ("p99", 0.99, TAIL)):
+        for name, share, budget in (("p50", 0.5, MEDIAN[ground.name]), ("p99", 0.99, TAIL)):
             value = Samples.of([percentile(milliseconds, share)])
             figures.append(Figure(f"pick-up, {name}", ground.name, "ms", value, None, budget, note))
     return figures

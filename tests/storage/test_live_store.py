@@ -262,6 +262,25 @@ def test_a_wait_is_kept_until_it_ends_or_its_job_is_forgotten(store: LiveStore) 
 # A file beside the database
 
 
+def test_reports_of_this_process_are_announced_to_those_who_follow(database: Database) -> None:
+    calls: list[str] = []
+
+    def note() -> None:
+        calls.append("called")
+
+    with closing(DatabaseLiveStore(database)) as store:
+        leave, leave_too = store.follow(note), store.follow(note)
+        store.publish([LiveReport(FIRST, 1, 10, None)])
+        assert len(calls) == 2
+        leave()
+        leave()
+        store.publish([LiveReport(FIRST, 1, 20, None)])
+        assert len(calls) == 3
+        leave_too()
+        store.publish([LiveReport(FIRST, 1, 30, None)])
+    assert len(calls) == 3
+
+
 def test_a_second_process_shares_the_store(database: Database) -> None:
     with (
         closing(DatabaseLiveStore(database)) as mine,

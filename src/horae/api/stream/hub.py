@@ -1,10 +1,10 @@
 """Publishes changes to all event streams of a process: one thread polls the database.
 
-It polls once a second by default, and at once after a hint or after progress that the live store
-announces; without listeners it does not poll. Recent events are kept, so that a client that lost
-its connection can resume. A client that cannot get every event is told to read its data again: by a
-`hello` without `resumed`, or by a `reset`. While the database cannot be read, clients are told so
-by `unavailable`, and by a `reset` when it can be read again.
+It polls once a second by default, four times a second while jobs change, and at once after a hint
+or after progress that the live store announces; without listeners it does not poll. Recent events
+are kept, so that a client that lost its connection can resume. A client that cannot get every event
+is told to read its data again: by a `hello` without `resumed`, or by a `reset`. While the database
+cannot be read, clients are told so by `unavailable`, and by a `reset` when it can be read again.
 """
 
 import secrets
@@ -117,7 +117,13 @@ class Hub:
                         self._closing = self._incomplete = False
                         return
                 began = time.monotonic()
-                pause = self._timing.every if self._poll(sources) else self._timing.after_failure
+                number = self._number
+                if not self._poll(sources):
+                    pause = self._timing.after_failure
+                elif self._number > number:
+                    pause = self._timing.while_changing
+                else:
+                    pause = self._timing.every
                 self._hinted.wait(pause - (time.monotonic() - began))
                 self._hinted.clear()
                 time.sleep(max(0.0, began + self._timing.least - time.monotonic()))

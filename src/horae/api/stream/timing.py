@@ -40,6 +40,8 @@ class HubTiming:
 
     every: float = 1.0
     """Time between two polls without a hint."""
+    while_changing: float = 0.25
+    """The same after a poll that has found changes: more progress of other processes follows."""
     least: float = 0.2
     """Minimum time between two polls, however many hints arrive."""
     after_failure: float = 3.0
