@@ -347,6 +347,9 @@ def _calling_module() -> tuple[str, str]:
     """Return the module that made the application, as named in `sys.modules` or by its file."""
     # collections.namedtuple and logging find their callers in the same way.
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    while frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), Horae):
+        assert frame.f_back is not None  # somebody has made the object of the subclass
+        frame = frame.f_back
     name: str = frame.f_globals.get("__name__", "app")
     return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name
 

@@ -68,6 +68,7 @@ def test_the_package_is_an_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_the_child_runs_the_same_command_without_the_flag() -> None:
-    assert command_without_reload(["run", "--reload", "app:horae", "--no-api"]) == [
+    command = ["python", "-m", "horae", "run", "--reload", "app:horae", "--no-api"]
+    assert command_without_reload(command) == [
         *(sys.executable, "-m", "horae", "run", "app:horae", "--no-api")
     ]

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Session, scoped_session, sessionmaker
+from sqlalchemy.orm import Session, sessionmaker
 
 from horae import Horae, InvalidJobType, InvalidRequest, JobContext, JobType, NotFound
 from horae.client.operations.queues import Queues
@@ -137,9 +137,9 @@ def test_a_wrong_call_is_refused(horae: Horae, call: str) -> None:
 
 def test_a_wrong_session_says_what_to_pass(horae: Horae) -> None:
     horae.job(name="work")(lambda: None)
-    scoped: Any = scoped_session(sessionmaker())
+    maker: Any = sessionmaker()
     with pytest.raises(InvalidRequest, match=r"pass one of them, session=…\(\)"):
-        horae.jobs.start("work", session=scoped)
+        horae.jobs.start("work", session=maker)
     other: Any = AsyncSession()
     with pytest.raises(
         InvalidRequest, match=r"expected a Session or a Connection.*await horae.aio.jobs"

@@ -11,7 +11,16 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "horae"
 
 SPEAK_SQL: Final = frozenset({"storage", "live", "wakeup"})
-CARRIED: Final = frozenset({"AsyncConnection", "AsyncSession", "Connection", "Session"})
+CARRIED: Final = frozenset(
+    {
+        "AsyncConnection",
+        "AsyncSession",
+        "Connection",
+        "Session",
+        "async_scoped_session",
+        "scoped_session",
+    }
+)
 
 
 def modules(folder: Path) -> list[Path]:

@@ -25,9 +25,13 @@ class Target:
     takes precedence over `HORAE_DATABASE`.
     """
 
-    def __init__(self, app: str | None = None, database: str | None = None) -> None:
+    def __init__(
+        self, app: str | None = None, database: str | None = None, given: Horae | None = None
+    ) -> None:
+        """`given`: the application for which another command line calls this one."""
         self._app = app
         self._database = database
+        self.given = given if app is None else None
 
     @cached_property
     def apps(self) -> tuple[str, ...]:
@@ -50,6 +54,8 @@ class Target:
     @cached_property
     def horae(self) -> Horae:
         """Return the application, or an empty one on the database; raises `ConfigurationError`."""
+        if self.given is not None:
+            return self._on_database(self.given)
         return Horae(self._database) if self.app is None else self.load(self.app)
 
     @property
@@ -57,7 +63,7 @@ class Target:
         """Return the application, for commands that need its job types; raises
         `ConfigurationError`.
         """
-        if self.app is None:
+        if self.given is None and self.app is None:
             raise ConfigurationError(
                 "this command needs the job types of an application: name it with --app,"
                 " HORAE_APP or `app` in horae.toml"
@@ -86,7 +92,9 @@ class Target:
 
     def load(self, reference: str) -> Horae:
         """Load the application `module:attribute`, on the command line's database if any."""
-        horae = load(reference)
+        return self._on_database(load(reference))
+
+    def _on_database(self, horae: Horae) -> Horae:
         if self._database is not None:
             horae.close()  # the module may have opened the database of its code already
             horae.settings = horae.settings.model_copy(update={"database": self._database})

@@ -8,13 +8,16 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from horae.cli.failures import EPILOG, WRONG_CALL, complain
 from horae.cli.group import HoraeGroup
 from horae.domain.storable import is_storable
+
+if TYPE_CHECKING:
+    from horae.app import Horae
 
 DATABASE_VARIABLE: Final = "HORAE_DATABASE"
 
@@ -77,10 +80,14 @@ def prepare(
     from horae.settings_file import find_settings_file
 
     del shown_version
-    target = context.obj = Target(application, database)
+    given: Horae | None = context.obj  # by the command line of another program, such as `flask`
+    target = context.obj = Target(application, database, given)
     # The options of `horae migrate` read the variable
     if context.invoked_subcommand == "migrate" and (
-        application is not None or database is not None or find_settings_file() is not None
+        application is not None
+        or database is not None
+        or given is not None
+        or find_settings_file() is not None
     ):
         context.with_resource(variable(DATABASE_VARIABLE, target.horae.settings.database))
 

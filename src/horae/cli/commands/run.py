@@ -183,7 +183,7 @@ def run(
     """
     if reload:
         configure(log_format or "text", log_level or "info")
-        command = command_without_reload(sys.argv[1:])
+        command = command_without_reload(sys.orig_argv)
         raise typer.Exit(Reloading(command, Path.cwd()).run())
     context.with_resource(ending_in_order())
     given: dict[str, Any] = {
@@ -252,6 +252,8 @@ def chosen_roles(
 
 def applications(target: Target, references: Sequence[str]) -> list[Horae]:
     """Load the applications to run; raises `ConfigurationError` for none or a repeated one."""
+    if not references and target.given is not None:
+        return [target.horae]
     named = references or target.apps
     if not named:
         raise ConfigurationError(

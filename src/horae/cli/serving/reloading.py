@@ -23,9 +23,9 @@ LOOK_EVERY: Final = 200
 log = guarded_log("horae.cli")
 
 
-def command_without_reload(arguments: Sequence[str]) -> list[str]:
-    """Return the command of the child: the same one, without the flag."""
-    return [sys.executable, "-m", "horae", *(each for each in arguments if each != FLAG)]
+def command_without_reload(command: Sequence[str]) -> list[str]:
+    """Return the command of the child: that of this process, without the flag."""
+    return [sys.executable, *(each for each in command[1:] if each != FLAG)]
 
 
 class Reloading:

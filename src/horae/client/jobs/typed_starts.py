@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import Debounce, Job, OnDuplicate, Unique
@@ -21,8 +21,8 @@ from horae.domain.times import Duration
 from horae.types import JobContext, JobFunction, JobType, Returns
 from horae.types.options import DependencyFailure
 
-Within: TypeAlias = Session | Connection
-AsyncWithin: TypeAlias = AsyncSession | AsyncConnection
+Within: TypeAlias = Session | scoped_session[Any] | Connection
+AsyncWithin: TypeAlias = AsyncSession | async_scoped_session[Any] | AsyncConnection
 ByName: TypeAlias = str | JobType[Any] | type[JobType[Any]]
 """References to a job type that say nothing about its parameters."""
 B = ParamSpec("B")

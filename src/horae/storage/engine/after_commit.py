@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, event
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session
 
 from horae.forking import ForkSafeLock
 
@@ -19,8 +19,9 @@ _waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
 _guard: Final = ForkSafeLock()
 
 
-def after_commit(session: Session | Connection, send: Send) -> None:
-    """Call `send` when the transaction of `session` commits; a rollback drops the call."""
+def after_commit(within: Session | scoped_session[Any] | Connection, send: Send) -> None:
+    """Call `send` when the transaction of a session commits; a rollback drops the call."""
+    session = within() if isinstance(within, scoped_session) else within
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:

@@ -3,13 +3,13 @@
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
-MAKERS: Final = ("scoped_session", "async_scoped_session", "sessionmaker", "async_sessionmaker")
+MAKERS: Final = ("sessionmaker", "async_sessionmaker")
 """Classes of SQLAlchemy whose instances are called to get a session."""
 
 
@@ -18,9 +18,9 @@ def refusal_of_session(given: Any, expected: str) -> InvalidRequest:
     match given:
         case _ if type(given).__name__ in MAKERS:
             hint = "; it makes sessions: pass one of them, session=…()"
-        case AsyncSession() | AsyncConnection():
+        case AsyncSession() | async_scoped_session() | AsyncConnection():
             hint = "; with this one, await horae.aio.jobs"
-        case Session() | Connection():
+        case Session() | scoped_session() | Connection():
             hint = "; with this one, call horae.jobs"
         case _:
             hint = ""

@@ -1,0 +1,94 @@
+"""The HTTP API and the dashboard as a view: an ASGI application behind a WSGI server.
+
+A view, and not a middleware in front of Flask: hooks such as `before_request` and the session of
+the request hold for it as for other views.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from a2wsgi import ASGIMiddleware
+from flask import Flask, Response, request
+from starlette.requests import Request
+from werkzeug.wrappers import Response as BaseResponse
+
+from horae.api.lazy import LazyInterface, Receive, Scope, Send
+from horae.api.security.actor import Actor
+from horae.errors import ConfigurationError
+from horae.forking import BuiltAnewInChild
+
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+FOUND: Final = "horae.user"
+EVENTS: Final = "/api/events/"
+NO_EVENTS: Final = (
+    '{"error": "ERROR_NOT_IMPLEMENTED", "detail": "There are no event streams behind a WSGI server,'
+    ' because each would occupy a worker; poll instead."}'
+)
+
+
+class WsgiInterface(BuiltAnewInChild):
+    """An ASGI application called by WSGI, on an event loop in a thread of its own.
+
+    The loop begins with the first request: servers fork after they have imported the application.
+    """
+
+    def __init__(self, asgi: LazyInterface, user: Callable[[], Actor | str | None] | None) -> None:
+        self._asgi, self._user = asgi, user
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @staticmethod
+    def actor(request: Request) -> Actor | None:
+        """Return the user that the view has found: `authenticate` of the API."""
+        found: Actor | None = request.scope.get(FOUND)
+        return found
+
+    def answer(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        """Answer a request, as a WSGI application; called in the context of the request."""
+        found = None if self._user is None else _actor_of(self._user())
+
+        async def with_user(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[FOUND] = found
+            await self._asgi(scope, receive, send)
+
+        call: Any = with_user
+        return ASGIMiddleware(call, loop=self._running_loop())(environ, start_response)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="horae-wsgi", daemon=True
+                ).start()
+            return self._loop
+
+
+def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
+    """Answer all requests below `path` by the interface."""
+
+    def view(rest: str = "") -> BaseResponse:
+        if f"/{rest}" == EVENTS:
+            return Response(NO_EVENTS, 501, content_type="application/json")
+        environ = {
+            **request.environ,
+            "SCRIPT_NAME": f"{request.environ.get('SCRIPT_NAME', '')}{path}",
+            "PATH_INFO": f"/{rest}",
+        }
+        return Response.from_app(interface.answer, environ)
+
+    for rule in (f"{path}/", f"{path}/<path:rest>"):
+        app.add_url_rule(rule, "horae", view, methods=METHODS)
+
+
+def _actor_of(user: Actor | str | None) -> Actor | None:
+    if isinstance(user, str):
+        return Actor(user)
+    if user is None or isinstance(user, Actor):
+        return user
+    raise ConfigurationError(
+        f"user= of init_app returned {type(user).__name__}, expected an Actor, the id of a user as"
+        " a text, or None"
+    )
