@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from horae.types import JobContext, JobFunction, JobType, Transaction
     from horae.types.options import StartOptions
     from horae.types.parameters import Secret
+    from horae.types.previous import Previous, Results
 
 __all__ = [
     "EVERYBODY",
@@ -143,7 +144,9 @@ __all__ = [
     "LogPage",
     "MaxJobCountExceeded",
     "NotFound",
+    "Previous",
     "Progress",
+    "Results",
     "Retry",
     "Role",
     "ScheduleAlreadyExists",
@@ -176,6 +179,8 @@ _IMPORTED_WHEN_USED = {
     "JobContext": ("horae.types", "JobContext"),
     "JobFunction": ("horae.types", "JobFunction"),
     "JobType": ("horae.types", "JobType"),
+    "Previous": ("horae.types.previous", "Previous"),
+    "Results": ("horae.types.previous", "Results"),
     "ScheduleView": ("horae.client.schedules", "ScheduleView"),
     "Secret": ("horae.types.parameters", "Secret"),
     "Settings": ("horae.settings", "Settings"),

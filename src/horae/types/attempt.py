@@ -82,6 +82,8 @@ class Attempt:
     # take longer than making the object.
     params: Any = None
     """The checked parameters, once they are loaded."""
+    previous: Any = None
+    """The results of the jobs before it, if its type takes them."""
     ended: BodyEnd | None = None
     """How the attempt ended, once it has; only `@horae.around` can still read it."""
     log_book: Any = None

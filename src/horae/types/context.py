@@ -52,6 +52,14 @@ class JobContext(Generic[ParamsT]):
         return params
 
     @property
+    def previous(self) -> Any:
+        """The result of the job before this one, or the results of all of them.
+
+        Its type says in `previous` which; None if it says nothing.
+        """
+        return self._attempt.previous
+
+    @property
     def claim(self) -> Claim:
         """The claim of the job by its node; `claim.lease` grows with each attempt."""
         return self._attempt.claim

@@ -15,6 +15,7 @@ from horae.types.context import JobContext
 from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.options import START_OPTIONS
 from horae.types.parameters import refuse_class
+from horae.types.previous import TakenResults, is_taken, taken_results
 from horae.types.starting import Startable
 
 P = ParamSpec("P")
@@ -79,9 +80,10 @@ class FunctionJobType(OptionsJobType):
                 f"{function!r} is no function; write a subclass of JobType instead"
             )
         self.function = function
-        self._context, self.params, self.returns = _signature(
-            function, options.get("name", function.__name__)
-        )
+        name = options.get("name", function.__name__)
+        self._context, self._previous, self.params, self.returns = _signature(function, name)
+        if self._previous is not None:
+            self.previous = self._previous.annotation
         self._names = tuple(self.params.model_fields)
         super().__init__(function.__qualname__, function.__name__, options)
         self.is_async = inspect.iscoroutinefunction(function)
@@ -92,7 +94,7 @@ class FunctionJobType(OptionsJobType):
         names = [
             argument.name
             for argument in arguments
-            if argument.kind is argument.POSITIONAL_OR_KEYWORD and argument.name != self._context
+            if argument.kind is argument.POSITIONAL_OR_KEYWORD and argument.name in self._names
         ]
         if len(given) > len(names):
             taken = f"{len(names)} ({', '.join(names)})" if names else "none"
@@ -108,22 +110,40 @@ class FunctionJobType(OptionsJobType):
         return {**by_position, **values}
 
     @override
+    def _taken_results(self) -> TakenResults:
+        found = self._previous
+        if found is None:  # a subclass says so itself
+            return super()._taken_results()
+        return taken_results(
+            self.type,
+            found.annotation,
+            optional=found.default is not found.empty,
+            default=found.default,
+        )
+
+    @override
     def run(self, job: JobContext[Any]) -> Any:
         values = {name: getattr(job.params, name) for name in self._names}
         if self._context is not None:
             values[self._context] = job
+        if self._previous is not None:
+            values[self._previous.name] = job.previous
         return self.function(**values)
 
 
-def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, type[BaseModel], Any]:
-    """Return the context argument, the model of the others, and the return annotation."""
+def _signature(
+    function: Callable[..., Any], name: str
+) -> tuple[str | None, inspect.Parameter | None, type[BaseModel], Any]:
+    """Return the context argument, the one that takes results of other jobs, the model of the
+    others, and the return annotation.
+    """
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
         raise InvalidJobType(
             f"job type {name!r}: an annotation cannot be resolved: {error}"
         ) from error
-    context, given = None, dict[str, Any]()
+    context, previous, given = None, None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)
         _check_kind(name, argument)
@@ -135,6 +155,14 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
             context = argument.name
             continue
         _check_name(name, argument.name)
+        if is_taken(hint):
+            if previous is not None:
+                raise InvalidJobType(
+                    f"job type {name!r}: {previous.name!r} and {argument.name!r} both take results"
+                    " of other jobs"
+                )
+            previous = argument.replace(annotation=hint)
+            continue
         if argument.name == "job" and argument.annotation is argument.empty:
             raise InvalidJobType(
                 f"job type {name!r}: argument 'job' has no annotation; write job: JobContext for"
@@ -145,7 +173,7 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[str | None, typ
             hint,
             ... if argument.default is argument.empty else argument.default,
         )
-    return context, _model(name, given), hints.get("return", Any)
+    return context, previous, _model(name, given), hints.get("return", Any)
 
 
 def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:

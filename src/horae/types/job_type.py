@@ -59,6 +59,7 @@ from horae.types.options import (
     whole_or_none,
 )
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
+from horae.types.previous import TakenResults, taken_results
 
 Isolation: TypeAlias = Literal["read committed", "repeatable read", "serializable"]
 OnShutdown: TypeAlias = Literal["requeue", "fail"]
@@ -213,6 +214,8 @@ class JobType(Generic[ParamsT]):
     """The error code of an exception of the creation endpoint, or (code, status, detail)."""
 
     params: Any = None
+    previous: Any = None
+    """`Previous[…]` or `Results[…]`: what `job.previous` has of the jobs before."""
     request_model: Any = None
     response_model: Any = None
     returns: Any = Any
@@ -259,7 +262,13 @@ class JobType(Generic[ParamsT]):
         check_parameters(self.type, self.request.model)
         self.uniqueness: Unique | Debounce | None = uniqueness_of(self)
         self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
+        self.takes: TakenResults | None = None if self.previous is None else self._taken_results()
+        self.needs_others = self.takes is not None and not self.takes.optional
         self.is_async = inspect.iscoroutinefunction(self.run)
+
+    def _taken_results(self) -> TakenResults:
+        """Return what it takes of the jobs before its jobs. Raises `InvalidJobType`."""
+        return taken_results(self.type, self.previous)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:
         """Do the work; the return value is the job's result, stored as JSON.

@@ -18,7 +18,7 @@ from horae.client.jobs.creating import (
     with_meta_of,
     with_retries_async,
 )
-from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs
+from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs, StartedJobs
 from horae.client.jobs.shared_starts import SharedStarts
 from horae.client.jobs.typed_starts import AsyncWithin, typed_async_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
@@ -189,6 +189,12 @@ class AsyncJobs(OnThreads[Jobs]):
     ) -> Group:
         """Start jobs as a group, and a job that runs after them; see `Jobs.start_group`."""
         return await self._create(session, partial(self.client.start_group, members, **options))
+
+    async def chain(
+        self, links: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
+    ) -> StartedJobs:
+        """Start jobs one after another; see `Jobs.chain`."""
+        return await self._create(session, partial(self.client.chain, links, **options))
 
     async def add_to_group(
         self,

@@ -33,6 +33,7 @@ from horae.client.jobs.creating import (
     SharedInserts,
     add_to_open,
     create,
+    create_chain,
     create_group,
     create_many,
     create_once,
@@ -123,6 +124,7 @@ from horae.wakeup import Hint, HintKind, WakeupChannel, work
 T = TypeVar("T")
 Attempts: TypeAlias = list[PastAttempt]
 JobIds: TypeAlias = list[JobId]
+StartedJobs: TypeAlias = list[Job[Any]]
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 WORK: Final = work()
 MOST_AT_ONCE: Final = 10_000
@@ -839,6 +841,44 @@ class Jobs:
             return self.get_group(group_id)
 
         return self._until_done(insert)
+
+    def chain(
+        self,
+        links: Iterable[Member],
+        /,
+        *,
+        owner: str | None = None,
+        options: StartOptions | None = None,
+        session: Within | None = None,
+    ) -> StartedJobs:
+        """Start jobs of which each begins after the one before it has finished; all or none.
+
+        A link is written like a member of a group: a job type, `(job_type, parameters)`, or with
+        `StartOptions` as a third element; `options` are those of the others. A job type that
+        declares an argument as `Previous[…]` gets the result of the job before. If a job fails or
+        is cancelled, those after it are cancelled, unless their `on_dependency_failure` says
+        otherwise. Returns the jobs in order. Raises what `start` raises.
+        """
+        if owner is not None:
+            owner_id(owner)
+        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+            parser = MemberParser(self._registry, owner, options, in_batch=False, starting=starting)
+            new = parser.chain(links)
+            create_all = partial(create_chain, links=new)
+
+            def insert() -> StartedJobs:
+                if session is None:
+                    created = self._database.transact(create_all)
+                    self._wakeup.send(WORK)
+                    return created
+                with conflicts_as_busy():
+                    created = create_all(self._within(session))
+                after_commit(session, partial(self._wakeup.send, WORK))
+                return created
+
+            jobs = self._until_done(insert)
+            starting.ids = tuple(job.id for job in jobs)
+            return jobs
 
     def add_to_group(
         self,

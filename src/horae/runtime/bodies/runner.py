@@ -35,11 +35,13 @@ from horae.runtime.bodies.surroundings import Surroundings
 from horae.runtime.journal import Journal
 from horae.storage.engine import Database, is_transient
 from horae.storage.engine.connections import forbid_commit
+from horae.storage.jobs.groups import TooMuchError, results_before
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
 from horae.types import Attempt, Hook, JobContext, Observer
 from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters, problem_of
+from horae.types.previous import MOST_BYTES, MOST_JOBS, PreviousResultMissing, TakenResults
 
 log = guarded_log("horae.runtime")
 
@@ -77,7 +79,7 @@ def perform(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     around = Surroundings(environment.around, attempt, context) if environment.around else None
     with logged_as(attempt, environment.node):
         try:
-            attempt.params = load_parameters(attempt, environment.database)
+            load(attempt, environment.database)
             if around is not None:
                 environment.journal.begin(attempt.claim)
                 around.enter()
@@ -96,12 +98,12 @@ async def perform_async(attempt: Attempt, environment: RunEnvironment) -> Finish
     around = Surroundings(environment.around, attempt, context) if environment.around else None
     with logged_as(attempt, environment.node):
         try:
-            if isinstance(attempt.job_type.parameters, ModelParameters):
+            if attempt.job_type.takes is None and isinstance(
+                attempt.job_type.parameters, ModelParameters
+            ):
                 attempt.params = attempt.job_type.parameters.load(attempt.claim.params)
             else:
-                attempt.params = await environment.database.in_thread(
-                    partial(load_parameters, attempt, environment.database)
-                )
+                await environment.database.in_thread(partial(load, attempt, environment.database))
             if around is not None:
                 environment.journal.begin(attempt.claim)
                 await around.enter_async()
@@ -164,12 +166,29 @@ def ended_by(
     return finish(attempt, outcome, environment.rng, error)
 
 
-def load_parameters(attempt: Attempt, database: Database) -> Any:
-    """Return the parameters as the type declares them; raise a validation error if they differ."""
+def load(attempt: Attempt, database: Database) -> None:
+    """Load the parameters, and the results of the jobs before if the type takes them.
+
+    Raises `ValidationError` or `PreviousResultMissing` if they are not as the type declares them.
+    """
     job_type, claim = attempt.job_type, attempt.claim
     if isinstance(job_type.parameters, MappedParameters):
-        return database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
-    return job_type.parameters.load(claim.params)
+        attempt.params = database.autocommit(parameters.load, job_type.parameters.mapped, claim.id)
+    else:
+        attempt.params = job_type.parameters.load(claim.params)
+    if job_type.takes is not None:
+        attempt.previous = _results_before(job_type.takes, claim, database)
+
+
+def _results_before(takes: TakenResults, claim: Claim, database: Database) -> Any:
+    try:
+        found = database.autocommit(results_before, claim.id, most=MOST_JOBS, most_bytes=MOST_BYTES)
+    except TooMuchError as error:
+        raise PreviousResultMissing(
+            f"the jobs before this one have {error}; read them with job.group.results(), which"
+            " takes a part at a time"
+        ) from None
+    return takes.value_of(found)
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:

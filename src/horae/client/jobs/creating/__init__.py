@@ -28,6 +28,7 @@ from horae.client.jobs.creating.members import (
     add_members,
     add_to_open,
     count_members,
+    create_chain,
     create_group,
 )
 from horae.client.jobs.creating.new_job import (
@@ -59,6 +60,7 @@ __all__ = [
     "check_startable",
     "count_members",
     "create",
+    "create_chain",
     "create_group",
     "create_many",
     "create_once",

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from horae.client.jobs.creating.creation import create, create_many
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.client.jobs.creating.observing import with_meta_of
-from horae.domain.jobs import GroupId, JobId, OnFailure
+from horae.client.jobs.creating.rules import After
+from horae.domain.jobs import GroupId, Job, JobId, OnDependencyFailure, OnFailure
 from horae.errors import GroupNotOpen, InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.groups import groups
@@ -24,6 +25,8 @@ Member: TypeAlias = (
 )
 """A job type, or a tuple of a job type, its parameters and optionally its own options."""
 
+LONGEST_CHAIN: Final = 1_000
+"""Maximum number of jobs that one call starts one after another."""
 INSERTED_AT_ONCE: Final = 1_000
 """Members of one batch; those with the same type and options need only one statement."""
 _EXPECTED: Final = "a job type, (job type, parameters), or (job type, parameters, StartOptions)"
@@ -57,7 +60,27 @@ class MemberParser:
     def then(self, given: Any) -> NewJob:
         """Parse the job that runs after the members."""
         kind, values, options = self._parts("then", given)
-        return new_job(kind, options, values)
+        return new_job(kind, options, values, follows=True)
+
+    def chain(self, given: Iterable[Any]) -> list[NewJob]:
+        """Parse jobs that run one after another."""
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+            raise InvalidRequest(
+                f"the chain is a {type(given).__name__}, expected a list of (job type, parameters)"
+            )
+        links: list[NewJob] = []
+        for position, link in enumerate(given):
+            if position == LONGEST_CHAIN:
+                raise InvalidRequest(f"a chain has at most {LONGEST_CHAIN:,} jobs")
+            kind, values, options = self._parts(f"job {position} of the chain", link)
+            new = new_job(kind, options, values, follows=position > 0)
+            if position > 0:
+                failure = options.on_dependency_failure or OnDependencyFailure.CANCEL
+                new = replace(new, after=After((), OnDependencyFailure(failure)))
+            links.append(new)
+        if not links:
+            raise InvalidRequest("the chain has no job")
+        return links
 
     def batches(self, members: Iterable[Any]) -> Iterator[Batch]:
         """Yield the members in batches."""
@@ -147,6 +170,16 @@ def create_group(
     if complete:
         follow_ups.end_inserting(connection, group_id)
     return group_id
+
+
+def create_chain(connection: Connection, links: Sequence[NewJob]) -> list[Job]:
+    """Create jobs of which each waits for the one before it."""
+    jobs: list[Job] = []
+    for new in links:
+        if new.after is not None:
+            new = replace(new, after=replace(new.after, job_ids=(jobs[-1].id,)))  # noqa: PLW2901 - the same job, now that the id before it is known
+        jobs.append(create(connection, new)[0])
+    return jobs
 
 
 def add_to_open(

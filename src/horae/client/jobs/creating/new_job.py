@@ -117,11 +117,18 @@ def new_job(
     values: Mapping[str, Any],
     *,
     in_batch: bool = False,
+    follows: bool = False,
 ) -> NewJob:
     """Check a call, and return the job that it asks for.
 
-    Raises `InvalidParameters`, `InvalidRequest`, or what `prepare_values` raises.
+    `follows`: it gets the results of others although the options name none. Raises
+    `InvalidParameters`, `InvalidRequest`, or what `prepare_values` raises.
     """
+    if job_type.needs_others and not (options.after or follows):
+        raise InvalidRequest(
+            f"job type {job_type.type!r} takes the results of other jobs: start it with after=, in"
+            " a chain or as then= of a group, or give that argument a default"
+        )
     checked = _prepare(job_type, options.owner, values)
     stored = _store(job_type, options, checked)
     rule = uniqueness_in(job_type, options)

@@ -13,6 +13,7 @@ from horae.storage.jobs.groups.groups import (
     group_from,
     read_members,
 )
+from horae.storage.jobs.groups.past_results import PastResult, TooMuchError, results_before
 from horae.storage.jobs.groups.waiting_bodies import is_in_force, prerequisites, why_held_by_waiting
 
 __all__ = [
@@ -20,10 +21,13 @@ __all__ = [
     "IS_MEMBER_AFTER",
     "IS_MEMBER_BETWEEN",
     "Dependency",
+    "PastResult",
     "RunningMember",
+    "TooMuchError",
     "group_from",
     "is_in_force",
     "prerequisites",
     "read_members",
+    "results_before",
     "why_held_by_waiting",
 ]
