@@ -186,7 +186,7 @@ async def test_no_odd_request_is_a_fault_of_the_server(horae: Horae) -> None:
         ("/api/jobs/1/", "DELETE, GET, HEAD, OPTIONS"),
         ("/api/schedules/1/", "DELETE, GET, HEAD, OPTIONS, PATCH"),
         ("/api/queues/team/a/pause/", "OPTIONS, POST"),
-        ("/api/session/link/key/", "GET, OPTIONS"),
+        ("/api/session/link/key/", "GET, HEAD, OPTIONS, POST"),
         ("/healthz", "GET, HEAD, OPTIONS"),
     ],
 )

@@ -153,9 +153,15 @@ async def test_the_link_works_once(linked: HttpInterface) -> None:
     assert await name_of(browser) is None
     link = linked.entrance()
     assert error_of(await late.get("/api/session/link/wrong/")) == NOBODY
-    assert error_of(await late.get(link, headers={"sec-purpose": "prefetch"})) == NOBODY
-    assert (await late.head(link)).is_client_error
-    answer = await browser.get(link)
+    for preview in (late.get, late.head, late.get):  # as chats and mail programs do
+        shown = await preview(link)
+        assert (shown.status_code, shown.headers["cache-control"]) == (200, "no-store")
+        assert "set-cookie" not in shown.headers
+        assert preview == late.head or '<form method="post">' in shown.text
+    elsewhere = await late.post(link, headers={"origin": "https://evil.example"})
+    assert elsewhere.status_code == 403
+    assert error_of(await late.post("/api/session/link/wrong/")) == NOBODY
+    answer = await browser.post(link, headers={"content-type": "application/x-www-form-urlencoded"})
     assert (answer.status_code, answer.headers["location"], answer.headers["cache-control"]) == (
         303,
         "/",
@@ -163,12 +169,13 @@ async def test_the_link_works_once(linked: HttpInterface) -> None:
     )
     assert (await browser.get("/api/session/")).json()["roles"] == ["staff"]
     assert error_of(await late.get(link)) == NOBODY
+    assert error_of(await late.post(link)) == NOBODY
     assert (await browser.delete("/api/session/")).status_code == 204
     assert await name_of(browser) is None
 
 
 async def test_a_link_leads_to_where_it_is_mounted(linked: HttpInterface) -> None:
-    answer = await browser_at(linked, root="/work").get(linked.entrance())
+    answer = await browser_at(linked, root="/work").post(linked.entrance())
     assert answer.headers["location"] == "/work/"
     assert "Path=/work/" in answer.headers["set-cookie"]
 
@@ -177,14 +184,14 @@ async def test_a_new_link_replaces_the_old_one_and_none_is_needed_with_tokens(
     linked: HttpInterface, app: Any
 ) -> None:
     old, new = linked.entrance(), linked.entrance()
-    assert error_of(await browser_at(linked).get(old)) == NOBODY
-    assert (await browser_at(linked).get(new)).status_code == 303
+    assert error_of(await browser_at(linked).post(old)) == NOBODY
+    assert (await browser_at(linked).post(new)).status_code == 303
     assert app.entrance() == ""
 
 
 async def test_with_tokens_sessions_of_the_link_are_over(linked: HttpInterface, app: Any) -> None:
     browser = browser_at(linked)
-    await browser.get(linked.entrance())
+    await browser.post(linked.entrance())
     assert await name_of(browser_at(app, cookies=browser.cookies)) is None
 
 

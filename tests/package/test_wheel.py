@@ -1,11 +1,17 @@
 """The wheel contains the dashboard, although it is not in git."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
@@ -15,10 +21,10 @@ STATIC: Final = "horae/api/static"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
     """Build it as for a release: a source distribution, and the wheel from that."""
     checkout, made = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("dist")
-    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, checkout)
     shutil.copytree(ROOT / "src", checkout / "src", ignore=shutil.ignore_patterns("__pycache__"))
     if not (checkout / "src" / STATIC / "index.html").is_file():
@@ -34,7 +40,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return ZipFile(next(made.glob("*.whl")))
+    with ZipFile(next(made.glob("*.whl"))) as opened:
+        yield opened
 
 
 @pytest.mark.slow
@@ -71,6 +78,43 @@ def test_it_has_the_licence_of_each_library_in_its_page(wheel: ZipFile) -> None:
         "a library under another licence than MIT"
     )
     assert notices.count("Permission is hereby granted") == len(named)
+
+
+def first_job() -> str:
+    """The application of the README."""
+    [code] = re.findall(r"(?ms)^```python\n(# app\.py\n.*?)^```", (ROOT / "README.md").read_text())
+    return str(code)
+
+
+@pytest.mark.slow
+def test_in_an_environment_of_its_own_it_runs_the_first_job_of_the_readme(
+    wheel: ZipFile, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    python = tmp_path / "venv/bin/python"
+    [packages] = (tmp_path / "venv/lib").glob("python*/site-packages")
+    wheel.extractall(packages)
+    # The libraries are those of the tests; a path in a .pth file takes none of their .pth files
+    # along, and so not the checkout.
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    (tmp_path / "app.py").write_text(first_job())
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    run = partial(
+        subprocess.Popen, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    with run([python, "-m", "horae", "run", "app:horae", "--port", "0", "--local-staff"]) as node:
+        try:
+            assert node.stdout is not None
+            ready = node.stdout.readline()
+            address = ready.rpartition("; ")[2].strip()
+            with run([python, "app.py"]) as first:
+                assert first.communicate(timeout=60)[0] == "3\n"
+            with urlopen(address) as page:  # its own server
+                assert 'src="./assets/' in page.read().decode()
+        finally:
+            node.terminate()
+    with run([python, "-c", "import horae; print(horae.__file__)"]) as where:
+        assert where.communicate()[0].startswith(str(packages))
 
 
 @pytest.mark.slow

@@ -7,8 +7,6 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DECLARED: Final = ("DELETE", "GET", "PATCH", "POST")
-WITHOUT_HEAD: Final = "/api/session/link/"
-"""Path of one-time links: a GET uses one up, which a HEAD must not do."""
 
 
 def allowed_methods(request: Request) -> str:
@@ -21,7 +19,7 @@ def allowed_methods(request: Request) -> str:
             route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes
         )
     }
-    if "GET" in found and _has_head(request.scope):
+    if "GET" in found:
         found.add("HEAD")
     if found:
         found.add("OPTIONS")
@@ -36,7 +34,7 @@ class HeadRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        if scope["type"] != "http" or scope["method"] != "HEAD" or not _has_head(scope):
+        if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
         begun = False
@@ -54,7 +52,3 @@ class HeadRequests:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         await self._app({**scope, "method": "GET"}, receive_until_answered, send_without_body)
-
-
-def _has_head(scope: Scope) -> bool:
-    return WITHOUT_HEAD not in scope["path"]

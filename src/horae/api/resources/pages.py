@@ -24,8 +24,9 @@ NOT_BUILT: Final = """<!doctype html>
 <body><h1>Horae</h1>
 <p>The HTTP API works: see <a href="healthz">healthz</a> and
 <a href="api/openapi.json">api/openapi.json</a>.</p>
-<p>The dashboard has not been built. In a checkout, <code>make web</code> builds it;
-a released wheel contains it.</p>
+<p>The dashboard is missing, because there was no Node.js when this package was installed from a
+checkout. Run <code>make web</code> in the checkout and install again, or install Node.js 20.19 or
+later first. A released wheel has the dashboard.</p>
 </body></html>
 """
 

@@ -2,12 +2,12 @@
 with each request.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path
 from pydantic import BeforeValidator, Field, SecretStr
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.models import RequestModel, View
@@ -15,10 +15,19 @@ from horae.api.problems import NotAuthenticated, Refused, document_errors
 from horae.api.security import sessions
 from horae.api.security.authentication import BuiltIn, address_of
 from horae.api.security.sessions import CookieScope
+from horae.api.services import Services
 
 router = APIRouter(prefix="/api/session", tags=["session"])
 
 Key = Annotated[str, Path(max_length=100)]
+ASKS_FOR_CLICK: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Horae: log in</title>
+<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"></head>
+<body><h1>Horae</h1>
+<form method="post"><p>This link works once, for one browser.</p>
+<p><button autofocus>Log in with this browser</button></p></form>
+</body></html>
+"""
 
 
 class Login(RequestModel):
@@ -68,21 +77,19 @@ async def log_in(request: Request, response: Response, services: ServicesHere, l
 
 
 @router.get("/link/{key}/", include_in_schema=False)
+async def show_link(services: ServicesHere, key: Key) -> Response:
+    """Ask for a click: a program that previews links, as chats do, must not use this one up."""
+    if not _built_in(services).link.is_valid(key):
+        raise _spent()
+    return HTMLResponse(ASKS_FOR_CLICK, headers={"cache-control": "no-store"})
+
+
+@router.post("/link/{key}/", include_in_schema=False)
 async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
     """Exchange the login link, which works once, for a session, and redirect to the dashboard."""
-    built_in = services.authenticate
-    prefetched = "prefetch" in request.headers.get(
-        "sec-purpose", request.headers.get("purpose", "")
-    )
-    if (
-        prefetched
-        or not isinstance(built_in, BuiltIn)
-        or not built_in.is_by_link
-        or not built_in.link.spend(key)
-    ):
-        raise NotAuthenticated(
-            "this link was used already, or is from an earlier start; start again for a new one"
-        )
+    built_in = _built_in(services)
+    if not built_in.link.spend(key):
+        raise _spent()
     scope = CookieScope.of(request)
     response = RedirectResponse(scope.path, 303)
     sessions.set_cookie(response, scope, await built_in.begin(scope))
@@ -96,3 +103,17 @@ async def log_out(request: Request, response: Response, services: ServicesHere) 
     if isinstance(built_in, BuiltIn):
         await built_in.end(request)
     sessions.delete_cookie(response, CookieScope.of(request))
+
+
+def _built_in(services: Services) -> BuiltIn:
+    """Return what knows the login link; raises `NotAuthenticated` if there is none."""
+    built_in = services.authenticate
+    if not isinstance(built_in, BuiltIn) or not built_in.is_by_link:
+        raise _spent()
+    return built_in
+
+
+def _spent() -> NotAuthenticated:
+    return NotAuthenticated(
+        "this link was used already, or is from an earlier start; start again for a new one"
+    )
