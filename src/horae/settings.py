@@ -31,7 +31,17 @@ from horae.settings_file import FILE_VARIABLE, SettingsFile, find_settings_file
 _KEY_BYTES: Final = 32
 """The length of a key that seals secret parameters."""
 PREFIX = "HORAE_"
-OTHER_VARIABLES: Final = ("HORAE_APP", "HORAE_TRACEBACK")
+OTHER_VARIABLES: Final = (
+    "HORAE_APP",
+    "HORAE_TRACEBACK",
+    "HORAE_WATCH_EMAIL",
+    "HORAE_WATCH_PING",
+    "HORAE_WATCH_SECRET",
+    "HORAE_WATCH_SENDER",
+    "HORAE_WATCH_SLACK",
+    "HORAE_WATCH_SMTP",
+    "HORAE_WATCH_WEBHOOK",
+)
 """Variables that only the command line reads."""
 ORIGIN: Final = re.compile(
     r"(?P<scheme>https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"

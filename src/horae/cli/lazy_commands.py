@@ -73,6 +73,9 @@ ENTRIES: Final = (
     ),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
     Entry(
+        "watch", "watch", "watch", "Watch an application, and tell others what is wrong with it."
+    ),
+    Entry(
         "audit",
         "audit",
         "audit",

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, func, or_, select
+from sqlalchemy import Connection, and_, bindparam, func, or_, select, union
 
-from horae.domain.jobs import JobState
+from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import database_now, seconds_from_now, seconds_since
-from horae.storage.jobs import IS_READY, IS_SENT, has_not_expired, jobs
+from horae.storage.jobs import IS_HELD, IS_READY, IS_SENT, IS_WAITING, has_not_expired, jobs
 from horae.storage.jobs.limits import lane_depth
 from horae.storage.operations import DURATION
 
@@ -46,6 +46,22 @@ DUE_JOBS: Final = (
     .where(or_(IS_READY, IS_SENT), jobs.c.run_at <= database_now(), has_not_expired())
     .group_by(jobs.c.queue, jobs.c.type, _sent)
 )
+# The run of a late schedule was due long before there was a job.
+WAITING_LONG: Final = (
+    select(jobs.c.queue, jobs.c.type, func.count(), func.max(seconds_since(jobs.c.run_at)))
+    .where(
+        or_(IS_READY, IS_SENT, and_(IS_WAITING, jobs.c.waits_for == WaitsFor.LIMIT)),
+        jobs.c.run_at <= seconds_from_now("since"),
+        jobs.c.created_at <= seconds_from_now("since"),
+        has_not_expired(),
+    )
+    .group_by(jobs.c.queue, jobs.c.type)
+)
+_since = jobs.c.started_at > seconds_from_now("since")
+CLAIMED: Final = union(
+    select(jobs.c.queue).where(IS_HELD, _since),
+    select(jobs.c.queue).where(jobs.c.finished_at > seconds_from_now("since"), _since),
+)
 _latest = (
     select(jobs.c.type, DURATION.label("seconds"))
     .where(
@@ -77,6 +93,21 @@ def due_jobs(connection: Connection) -> list[DueJobs]:
         DueJobs(queue=queue, type=kind, count=count, oldest=oldest, sent=sent)
         for (queue, kind, sent), (count, oldest) in sorted(found.items())
     ]
+
+
+def waiting_long(connection: Connection, seconds: float) -> list[DueJobs]:
+    """Return the pending jobs that have been there, and due, for so long; also those that a limit
+    holds back.
+    """
+    return [
+        DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
+        for queue, kind, count, oldest in connection.execute(WAITING_LONG, {"since": -seconds})
+    ]
+
+
+def claimed(connection: Connection, seconds: float) -> set[str]:
+    """Return the queues of which a job was claimed in the last `seconds`."""
+    return set(connection.scalars(CLAIMED, {"since": -seconds}))
 
 
 def durations(connection: Connection, types: Collection[str]) -> Durations:

@@ -8,7 +8,13 @@ bears on its next start recomputes it with `plan`.
 from horae.storage.schedules.bulk_firing import PlannedFire
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.deployments import Deployment
-from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
+from horae.storage.schedules.health import (
+    FailingSchedule,
+    LateSchedule,
+    MissedSchedule,
+    OverdueSchedules,
+    ScheduleHealth,
+)
 from horae.storage.schedules.plan_writing import (
     JITTER,
     AppliedPlan,
@@ -39,6 +45,8 @@ __all__ = [
     "Deployment",
     "FailedRun",
     "FailingSchedule",
+    "LateSchedule",
+    "MissedSchedule",
     "OpenRuns",
     "OverdueSchedules",
     "PlannedFire",

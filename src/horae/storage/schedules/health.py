@@ -1,23 +1,26 @@
 """Schedules that need attention, a few of each kind, for `horae doctor` and the overview."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Select, bindparam, func, select
+from sqlalchemy import Connection, Integer, Select, bindparam, func, or_, select
 
-from horae.domain.schedules import DisabledReason, Overlap
-from horae.storage.engine import readable, seconds_from_now, seconds_since
+from horae.domain.schedules import Decision, DisabledReason, Overlap
+from horae.storage.engine import member_of, readable, seconds_from_now, seconds_since
 from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
-from horae.storage.schedules.tables import schedule_statistics, schedules
+from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
 
 OVERDUE: Final = timedelta(minutes=1)
 """How late a start has to be to be reported; nodes start what is due within seconds."""
 FAILURES_IN_A_ROW: Final = 3
 """How many failures in a row are reported; one or two may be chance."""
+LATEST_TICKS: Final = 5
+"""How many of the latest decisions of a schedule are searched for missed times."""
 MOST_FAILING: Final = 100
 """Maximum number of failing schedules of each kind that are read and converted in Python."""
 
@@ -29,6 +32,29 @@ class OverdueSchedules:
     count: int
     name: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateSchedule:
+    """A schedule that should have started so many seconds ago."""
+
+    id: int
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedSchedule:
+    """A schedule that has left out nominal times, and has not run since.
+
+    `count`: how many times, from the first one on.
+    """
+
+    id: int
+    name: str
+    nominal_time: datetime
+    count: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +97,48 @@ LONGEST: Final = (
     .order_by(schedules.c.next_start)
     .limit(1)
 )
+LATE: Final = (
+    select(schedules.c.id, schedules.c.name, _waits)
+    .where(*_overdue)
+    .order_by(schedules.c.next_start, schedules.c.id)
+    .limit(bindparam("limit"))
+)
+_latest = ticks.alias("latest")
+_later = ticks.alias("later")
+_is_among_latest = ticks.c.nominal_time.in_(
+    select(_latest.c.nominal_time)
+    .where(_latest.c.schedule_id == schedules.c.id)
+    .order_by(_latest.c.nominal_time.desc())
+    .limit(bindparam("ticks"))
+    .correlate(schedules)
+)
+_has_run_since = (
+    select(_later.c.schedule_id)
+    .where(
+        _later.c.schedule_id == ticks.c.schedule_id,
+        _later.c.nominal_time > ticks.c.nominal_time,
+        _later.c.decision == Decision.FIRED.value,
+    )
+    .exists()
+)
+# Each change of the next start changes `updated_at`, which has an index; the ledger has none by
+# which the latest decisions of all schedules could be found.
+MISSED: Final = (
+    select(schedules.c.id, schedules.c.name, ticks.c.nominal_time, ticks.c.count, ticks.c.reason)
+    .join(ticks, ticks.c.schedule_id == schedules.c.id)
+    .where(
+        or_(
+            schedules.c.updated_at > seconds_from_now("since"),
+            member_of(schedules.c.id, "ids"),
+        ),
+        schedules.c.enabled,
+        ticks.c.decision == Decision.MISSED.value,
+        _is_among_latest,
+        ~_has_run_since,
+    )
+    .order_by(schedules.c.id, ticks.c.nominal_time.desc())
+    .limit(bindparam("limit"))
+)
 _streak: Final = (
     schedule_statistics.c.consecutive_failures + schedule_statistics.c.consecutive_crashes
 )
@@ -91,21 +159,44 @@ TYPES: Final = (
 
 def check(connection: Connection) -> ScheduleHealth:
     """Return the problems of all schedules, found by a few statements."""
-    gave_up = [_failing(row, gave_up=True) for row in _rows(connection, GAVE_UP)]
-    failing = [
-        _failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=FAILURES_IN_A_ROW)
-    ]
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
     return ScheduleHealth(
         overdue=overdue(connection),
-        failing=[
-            each
-            for each in (*gave_up, *failing)
-            if each.gave_up or each.streak >= FAILURES_IN_A_ROW
-        ],
+        failing=failing(connection, FAILURES_IN_A_ROW),
         job_types=types,
         waiting=clock_setbacks.waiting(connection),
     )
+
+
+def failing(connection: Connection, streak: int) -> list[FailingSchedule]:
+    """Return schedules that gave up, and then those that failed at least so often in a row."""
+    gave_up = [_failing(row, gave_up=True) for row in _rows(connection, GAVE_UP)]
+    others = [_failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=streak)]
+    return [*gave_up, *(each for each in others if each.streak >= streak)]
+
+
+def late(connection: Connection, seconds: float, limit: int) -> list[LateSchedule]:
+    """Return the schedules that should have started so many seconds ago, the latest ones first."""
+    rows = connection.execute(LATE, {"since": -seconds, "limit": limit})
+    return [LateSchedule(id=id_, name=name, seconds=waits) for id_, name, waits in rows]
+
+
+def missed(
+    connection: Connection, seconds: float, ids: Collection[int], limit: int
+) -> list[MissedSchedule]:
+    """Return schedules that have left out nominal times, and have not run since.
+
+    Only those are searched that were changed in the last `seconds`, as a decision does, and `ids`.
+    """
+    values = {"since": -seconds, "ids": list(ids), "ticks": LATEST_TICKS, "limit": limit}
+    found: dict[int, MissedSchedule] = {}
+    for id_, name, moment, count, reason in connection.execute(MISSED, values):
+        before = found.get(id_)
+        total = count + (0 if before is None else before.count)
+        found[id_] = MissedSchedule(
+            id=id_, name=name, nominal_time=moment, count=total, reason=reason
+        )
+    return list(found.values())
 
 
 def overdue(connection: Connection) -> OverdueSchedules | None:

@@ -1,0 +1,221 @@
+"""The rules: from an observation to the problems in it. Pure functions."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from horae.alerts.observation import Observation
+from horae.domain.times import Duration, parse_duration
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
+
+MOST_OF_A_RULE: Final = 10
+"""Maximum number of problems of one rule with an alert each; more are one alert together."""
+NAMED: Final = 5
+"""How many of them such an alert names."""
+
+
+class Rule(StrEnum):
+    """What an alert is about."""
+
+    DATABASE_AWAY = "database_away"
+    SCHEDULE_MISSED = "schedule_missed"
+    SCHEDULE_LATE = "schedule_late"
+    SCHEDULE_FAILING = "schedule_failing"
+    QUEUE_LATE = "queue_late"
+    NOTHING_CLAIMED = "nothing_claimed"
+    NODE_DEAD = "node_dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertThresholds:
+    """When something is a problem; durations are texts such as `"5m"`, or timedeltas.
+
+    `schedule_late`: a schedule has not started so long after it should have. `failures`: so many
+    runs of a schedule have failed in a row. `queue_late`: a job has been due for so long.
+    `nothing_claimed`: jobs have been due for so long, live nodes that can run them have free slots,
+    and no job of the queue was claimed in that time. `node_dead`: for how long the death of a node
+    is reported. `database_away`: the database has not answered for so long. Raises
+    `InvalidRequest`.
+    """
+
+    schedule_late: Duration = "5m"
+    failures: int = 3
+    queue_late: Duration = "10m"
+    nothing_claimed: Duration = "1m"
+    node_dead: Duration = "10m"
+    database_away: Duration = "10s"
+    _seconds: dict[str, float] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse durations that are negative or cannot be read."""
+        for each in fields(self):
+            if each.name in ("failures", "_seconds"):
+                continue
+            length = parse_duration(each.name, getattr(self, each.name))
+            if length < timedelta(0):
+                raise InvalidRequest(f"{each.name} is {quoted(length)}, expected zero or more")
+            self._seconds[each.name] = length.total_seconds()
+        if not isinstance(self.failures, int) or self.failures < 1:
+            raise InvalidRequest(
+                f"failures is {quoted(self.failures)}, expected a whole number from 1"
+            )
+
+    def seconds(self, name: str) -> float:
+        """Return a duration in seconds."""
+        return self._seconds[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundProblem:
+    """Something that is wrong now.
+
+    `key` names it for as long as it lasts; `hold`: seconds for which it must last before it is
+    reported.
+    """
+
+    key: str
+    rule: Rule
+    summary: str
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    hold: float = 0.0
+
+
+def problems_of(seen: Observation, thresholds: AlertThresholds) -> list[FoundProblem]:
+    """Return the problems in an observation, those of each rule together if there are many."""
+    if seen.away is not None:
+        return [
+            FoundProblem(
+                key=Rule.DATABASE_AWAY.value,
+                rule=Rule.DATABASE_AWAY,
+                summary=f"the database cannot be read: {seen.away}",
+                hold=thresholds.seconds("database_away"),
+            )
+        ]
+    found: list[FoundProblem] = []
+    for rule, find in _RULES.items():
+        found += _together(rule, list(find(seen)))
+    return found
+
+
+def _together(rule: Rule, problems: Sequence[FoundProblem]) -> Sequence[FoundProblem]:
+    """Return one problem in place of many of the same rule."""
+    if len(problems) <= MOST_OF_A_RULE:
+        return problems
+    first = "; ".join(problem.summary for problem in problems[:NAMED])
+    count = len(problems)
+    return [
+        FoundProblem(
+            key=rule.value,
+            rule=rule,
+            summary=f"{first}; and {count - NAMED} more",
+            details={"count": count},
+        )
+    ]
+
+
+def _missed(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.missed:
+        times = "a run" if each.count == 1 else f"{each.count} runs"
+        yield FoundProblem(
+            key=f"{Rule.SCHEDULE_MISSED}:{each.id}",
+            rule=Rule.SCHEDULE_MISSED,
+            summary=(
+                f"schedule {each.name!r} has missed {times}, the latest due at"
+                f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})"
+            ),
+            details={"schedule_id": each.id, "schedule": each.name, "count": each.count},
+        )
+
+
+def _late(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.late:
+        yield FoundProblem(
+            key=f"{Rule.SCHEDULE_LATE}:{each.id}",
+            rule=Rule.SCHEDULE_LATE,
+            summary=(
+                f"schedule {each.name!r} should have started {_length(each.seconds)} ago and has"
+                " not"
+            ),
+            details={
+                "schedule_id": each.id,
+                "schedule": each.name,
+                "seconds": round(each.seconds),
+            },
+        )
+
+
+def _failing(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.failing:
+        disabled = ", and is disabled, because its retries are used up" if each.gave_up else ""
+        yield FoundProblem(
+            key=f"{Rule.SCHEDULE_FAILING}:{each.id}",
+            rule=Rule.SCHEDULE_FAILING,
+            summary=f"schedule {each.name!r} has failed {each.streak} times in a row{disabled}",
+            details={
+                "schedule_id": each.id,
+                "schedule": each.name,
+                "failures": each.streak,
+                "disabled": each.gave_up,
+            },
+        )
+
+
+def _queues(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.late_queues:
+        yield FoundProblem(
+            key=f"{Rule.QUEUE_LATE}:{each.name}",
+            rule=Rule.QUEUE_LATE,
+            summary=(
+                f"a job in queue {each.name!r} has been due for {_length(each.seconds)};"
+                f" {each.due} wait for long"
+            ),
+            details={"queue": each.name, "seconds": round(each.seconds), "due": each.due},
+        )
+
+
+def _idle(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.idle_slots:
+        yield FoundProblem(
+            key=f"{Rule.NOTHING_CLAIMED}:{each.queue}",
+            rule=Rule.NOTHING_CLAIMED,
+            summary=(
+                f"{each.due} due in queue {each.queue!r} and {each.free} slots free for them, but"
+                f" nothing was claimed in {_length(each.seconds)}"
+            ),
+            details={"queue": each.queue, "due": each.due, "free_slots": each.free},
+        )
+
+
+def _dead(seen: Observation) -> Iterator[FoundProblem]:
+    for each in seen.dead_nodes:
+        held = f"; of its {each.held} jobs {each.fate}" if each.held else "; it held no job"
+        yield FoundProblem(
+            key=f"{Rule.NODE_DEAD}:{each.id}",
+            rule=Rule.NODE_DEAD,
+            summary=(
+                f"node {each.name!r} (pid {each.pid} on {each.host}) has stopped without"
+                f" unregistering{held}"
+            ),
+            details={"node": each.id, "name": each.name, "jobs": each.held},
+        )
+
+
+_RULES: Final[Mapping[Rule, Callable[[Observation], Iterator[FoundProblem]]]] = {
+    Rule.SCHEDULE_MISSED: _missed,
+    Rule.SCHEDULE_LATE: _late,
+    Rule.SCHEDULE_FAILING: _failing,
+    Rule.QUEUE_LATE: _queues,
+    Rule.NOTHING_CLAIMED: _idle,
+    Rule.NODE_DEAD: _dead,
+}
+
+
+def _length(seconds: float) -> str:
+    """Return a length of time for people: `45 s`, `12 min`, `3 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,311 @@
+"""Watches an application, and tells targets what is wrong with it.
+
+A watch is a process of its own, or a thread of another program, and is scheduled by nothing that it
+watches: it only reads the database. A look that does not return in time is a database that does not
+answer. Targets that cannot be reached are tried again with growing pauses, each apart from the
+others.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Timeout
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from horae.adapters import opened_database
+from horae.alerts import state as states
+from horae.alerts.checked_http import NotDelivered
+from horae.alerts.course import Alerts, Notice, follow, is_reported
+from horae.alerts.observation import Observation
+from horae.alerts.reading import observe
+from horae.alerts.rules import AlertThresholds, problems_of
+from horae.alerts.state import State, Undelivered
+from horae.alerts.targets import AlertTarget, Ping
+from horae.domain.times import Duration, parse_duration
+from horae.errors import InvalidRequest
+from horae.guarded_log import guarded_log
+from horae.quoting import quoted
+from horae.redaction import error_text
+from horae.storage.engine import Database, Threads, missing_file, shown
+
+if TYPE_CHECKING:
+    from horae.app import Horae
+
+LOOK_WITHIN: Final = 15.0
+"""Seconds after which a look counts as unanswered."""
+DELIVER_WITHIN: Final = 2.0
+"""Seconds after which a round no longer waits for the targets."""
+DELIVER_ONCE_WITHIN: Final = 60.0
+"""The same for a watch that looks only once."""
+FIRST_PAUSE: Final = 5.0
+"""Seconds before the second try at a target; each further pause doubles."""
+LONGEST_PAUSE: Final = 300.0
+AT_ONCE: Final = 20
+"""Maximum number of notices that a target gets in one round."""
+MOST_DOUBLINGS: Final = 10
+SHORTEST_WAIT: Final = 0.2
+
+log = guarded_log("horae.alerts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a watch looks and tells; durations are texts such as `"15s"`, or timedeltas.
+
+    `every`: between two looks; `repeat`: when an alert that lasts is told again; `over`: for how
+    long a problem must not have been seen before it is over. Raises `InvalidRequest`.
+    """
+
+    every: Duration = "15s"
+    repeat: Duration = "4h"
+    over: Duration = "1m"
+
+    def __post_init__(self) -> None:
+        """Refuse durations that cannot be read, or that are too short."""
+        for name, least in (("every", 1), ("repeat", 1), ("over", 0)):
+            length = parse_duration(name, getattr(self, name))
+            if length < timedelta(seconds=least):
+                raise InvalidRequest(f"{name} is {quoted(length)}, expected at least {least} s")
+
+    def length(self, name: str) -> timedelta:
+        """Return one of them as a timedelta."""
+        return parse_duration(name, getattr(self, name))
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """What goes to one target, and when it is tried next, on the monotonic clock."""
+
+    target: AlertTarget
+    undelivered: Undelivered
+    next_try: float = 0.0
+    under_way: "Future[tuple[set[str], str | None]] | None" = field(default=None)
+
+
+def now_of_machine() -> datetime:
+    """Return the time of this machine: the database, which has a better one, may be away."""
+    return datetime.now(UTC)  # noqa: TID251 - the outermost place that reads a clock
+
+
+class Watch:
+    """Watches the database of an application.
+
+    `targets`: where notices go; `pings`: what is pinged while nothing is wrong; `state`: a file
+    in which the state is kept, so that a watch that starts again repeats nothing; without one, it
+    tells every alert anew. `name`: what notices call the application; by default its database.
+    """
+
+    def __init__(
+        self,
+        horae: "Horae",
+        *,
+        targets: Sequence[AlertTarget] = (),
+        pings: Sequence[Ping] = (),
+        thresholds: AlertThresholds | None = None,
+        pace: Pace | None = None,
+        state: Path | str | None = None,
+        name: str | None = None,
+        clock: Callable[[], datetime] = now_of_machine,
+    ) -> None:
+        self._horae, self._pings, self._clock = horae, tuple(pings), clock
+        self._thresholds, self._pace = thresholds or AlertThresholds(), pace or Pace()
+        self._file = None if state is None else Path(state)
+        self._source = name or shown(horae.settings.database)
+        self._database: Database | None = None
+        self._looking: Future[Observation] | None = None
+        self._is_away = True  # nothing is known yet
+        self._threads = Threads(1, "horae-watch")
+        self._senders = Threads(max(1, len(targets) + len(pings)), "horae-watch-send")
+        self._state = State() if self._file is None else states.load(self._file)
+        self._deliveries = [
+            _Delivery(target, self._state.undelivered.setdefault(key, Undelivered()))
+            for key, target in _named(targets)
+        ]
+        self._pinging: dict[int, Future[None]] = {}
+
+    @property
+    def alerts(self) -> Alerts:
+        """The alerts that go on, by key."""
+        return self._state.alerts
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is wrong that was told."""
+        return not is_reported(self._state.alerts)
+
+    def run(self, stop: threading.Event, told: Callable[[Notice], object] | None = None) -> None:
+        """Look, tell and wait until stopped. `told`: gets each notice as well."""
+        every = self._pace.length("every").total_seconds()
+        while not stop.is_set():
+            began = time.monotonic()
+            for notice in self.look():
+                if told is not None:
+                    told(notice)
+            self.deliver()
+            while (left := began + every - time.monotonic()) > 0 and not stop.wait(
+                min(left, self._until_next_try())
+            ):
+                self.deliver(with_pings=False)
+
+    def look(self, *, at_once: bool = False) -> Sequence[Notice]:
+        """Look once, and return what is to be told; `deliver` sends it.
+
+        `at_once`: tell also what has not lasted long enough, and end what is not seen any more.
+        """
+        seen = self._observe()
+        problems = problems_of(seen, self._thresholds)
+        if at_once:
+            problems = [replace(problem, hold=0.0) for problem in problems]
+        self._state.alerts, notices = follow(
+            self._state.alerts,
+            problems,
+            self._clock(),
+            repeat_after=self._pace.length("repeat"),
+            over_after=timedelta(0) if at_once else self._pace.length("over"),
+        )
+        for notice in notices:
+            log.warning("%s: %s", notice.happening.value, notice.alert.summary)
+        for delivery in self._deliveries:
+            if dropped := delivery.undelivered.add(notices):
+                log.error("%d notices for %s are dropped", dropped, delivery.target.name)
+        self._save()
+        return notices
+
+    def deliver(self, *, with_pings: bool = True, at_once: bool = False) -> bool:
+        """Send what waits for targets that are due for a try; return whether nothing waits.
+
+        `at_once`: try also those that are not due for one. A target that is slow is left to its
+        thread, and holds up no other.
+        """
+        end = time.monotonic() + (DELIVER_ONCE_WITHIN if at_once else DELIVER_WITHIN)
+        for delivery in self._deliveries:
+            if at_once:
+                delivery.next_try = 0.0
+            self._begin(delivery)
+        pinging = self._ping() if with_pings else []
+        for delivery in self._deliveries:
+            self._collect(delivery, end)
+        for ping, future in pinging:
+            self._note_ping(ping, future, end)
+        self._save()
+        return not any(delivery.undelivered.notices for delivery in self._deliveries)
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        self._threads.shutdown(wait=False)
+        self._senders.shutdown(wait=False)
+        if self._database is not None:
+            self._database.close()
+
+    def _observe(self) -> Observation:
+        try:
+            if self._looking is None:
+                keys = tuple(self._state.alerts)
+                self._looking = self._threads.submit(self._read, keys)
+            seen = self._looking.result(LOOK_WITHIN)
+        except Timeout:  # the next look waits for this one
+            seen = Observation(away="it has not answered in time")
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, it cannot be read
+            self._looking = None
+            seen = Observation(away=error_text(error).partition("\n")[0])
+        else:
+            self._looking = None
+        self._is_away = seen.away is not None
+        return seen
+
+    def _read(self, keys: Sequence[str]) -> Observation:
+        file = missing_file(self._horae.settings.database)
+        if file is not None:  # else a new one would be made
+            return Observation(away=f"there is no file {file}")
+        if self._database is None:
+            self._database = opened_database(self._horae.settings, threads=1)
+        return observe(self._database, self._thresholds, keys)
+
+    def _begin(self, delivery: _Delivery) -> None:
+        """Let a thread send what waits, if it is time for a try."""
+        waiting = delivery.undelivered.notices[:AT_ONCE]
+        if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
+            delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
+
+    def _send(self, target: AlertTarget, notices: Sequence[Notice]) -> tuple[set[str], str | None]:
+        """Send notices in their order up to the first that fails; return what was sent, and why
+        not more.
+        """
+        sent: set[str] = set()
+        for notice in notices:
+            try:
+                target.deliver(notice, self._source, self._clock())
+            except NotDelivered as error:
+                return sent, str(error)
+            except Exception as error:  # noqa: BLE001 - a target may be code of the application
+                return sent, error_text(error)
+            sent.add(notice.id)
+        return sent, None
+
+    def _collect(self, delivery: _Delivery, end: float) -> None:
+        if delivery.under_way is None:
+            return
+        try:
+            sent, problem = delivery.under_way.result(max(0.0, end - time.monotonic()))
+        except Timeout:
+            return
+        delivery.under_way, undelivered = None, delivery.undelivered
+        undelivered.notices = [notice for notice in undelivered.notices if notice.id not in sent]
+        if problem is None:
+            undelivered.failures = 0
+            return
+        pause = min(FIRST_PAUSE * 2**undelivered.failures, LONGEST_PAUSE)
+        undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
+        delivery.next_try = time.monotonic() + pause
+        log.error(
+            "%s has not taken %d notices, next try in %.0f s: %s",
+            delivery.target.name,
+            len(undelivered.notices),
+            pause,
+            problem,
+        )
+
+    def _ping(self) -> "list[tuple[Ping, Future[None]]]":
+        """Ping while nothing is wrong, also nothing that has not lasted long enough."""
+        if not self.is_well or self._is_away:
+            return []
+        pinging: list[tuple[Ping, Future[None]]] = []
+        for number, ping in enumerate(self._pings):
+            before = self._pinging.get(number)
+            if before is None or before.done():
+                self._pinging[number] = self._senders.submit(ping.ping)
+            pinging.append((ping, self._pinging[number]))
+        return pinging
+
+    def _note_ping(self, ping: Ping, future: "Future[None]", end: float) -> None:
+        with log.guard("%s has failed: %s", ping.name):
+            try:
+                future.result(max(0.0, end - time.monotonic()))
+            except Timeout:
+                return
+
+    def _until_next_try(self) -> float:
+        """Return the seconds until a target is due for a try, or may have answered."""
+        waits = [
+            1.0 if delivery.under_way else max(SHORTEST_WAIT, delivery.next_try - time.monotonic())
+            for delivery in self._deliveries
+            if delivery.undelivered.notices
+        ]
+        return min(waits, default=LONGEST_PAUSE)
+
+    def _save(self) -> None:
+        if self._file is not None:
+            states.save(self._file, self._state)
+
+
+def _named(targets: Sequence[AlertTarget]) -> list[tuple[str, AlertTarget]]:
+    """Return targets with a key each, by which the state knows them after a restart."""
+    keys: list[tuple[str, AlertTarget]] = []
+    for target in targets:
+        number = sum(other.name == target.name for _, other in keys) + 1
+        keys.append((target.name if number == 1 else f"{target.name} #{number}", target))
+    return keys
