@@ -17,7 +17,10 @@ PACKAGE: Final = "horae.cli.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, the module and attribute that define it, and its line in the help."""
+    """A command: its name, the module and attribute that define it, and its line in the help.
+
+    The module is one of `horae.cli.commands`, or that of an integration, with its whole name.
+    """
 
     name: str
     module: str
@@ -90,6 +93,12 @@ ENTRIES: Final = (
     Entry(
         "grants", "grants", "grants", "Print the privileges that a PostgreSQL role needs, as SQL."
     ),
+    Entry(
+        "import",
+        "horae.contrib.celery.command",
+        "import_app",
+        "Print what another job system declares as code of Horae.",
+    ),
     Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
 )
 
@@ -108,7 +117,9 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         """Import the command."""
-        found = getattr(import_module(f"{PACKAGE}.{self._entry.module}"), self._entry.attribute)
+        module = self._entry.module
+        whole = module if module.startswith("horae.") else f"{PACKAGE}.{module}"
+        found = getattr(import_module(whole), self._entry.attribute)
         holder = typer.Typer(add_completion=False)
         holder.callback()(lambda: None)  # a callback makes it a group, even with a single command
         if isinstance(found, typer.Typer):

@@ -6,6 +6,7 @@ import traceback
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from horae.app import Horae
 from horae.errors import ConfigurationError
@@ -15,6 +16,17 @@ _OURS = str(Path(__file__).parents[1])
 
 def load(reference: str) -> Horae:
     """Import the application; a `ConfigurationError` names what was expected and what was found."""
+    module, found = find(reference)
+    if not isinstance(found, Horae):
+        kind = type(found).__name__
+        raise ConfigurationError(
+            f"application {reference!r} is of type {kind}, not Horae{_instead(module)}"
+        )
+    return found
+
+
+def find(reference: str) -> tuple[ModuleType, Any]:
+    """Import a module, and return it with the object that `module:attribute` names in it."""
     module_name, colon, attribute = reference.partition(":")
     if not (module_name and colon and attribute):
         raise ConfigurationError(
@@ -22,18 +34,12 @@ def load(reference: str) -> Horae:
         )
     module = _import(module_name)
     try:
-        found = reduce(getattr, attribute.split("."), module)
+        return module, reduce(getattr, attribute.split("."), module)
     except AttributeError:
         raise ConfigurationError(
             f"application {reference!r}: module {module_name!r} has no"
             f" {attribute!r}{_instead(module)}"
         ) from None
-    if not isinstance(found, Horae):
-        kind = type(found).__name__
-        raise ConfigurationError(
-            f"application {reference!r} is of type {kind}, not Horae{_instead(module)}"
-        )
-    return found
 
 
 def _import(name: str) -> ModuleType:

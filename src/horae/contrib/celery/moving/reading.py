@@ -1,0 +1,207 @@
+"""Reads a Celery application: its tasks, its routes and its `beat_schedule`."""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from horae.contrib.celery.library import celery_module
+from horae.contrib.celery.moving.crontabs import DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS, field_of
+from horae.contrib.celery.moving.described import ApplicationCode, EntryCode, TaskCode
+from horae.contrib.celery.moving.options import add_options
+from horae.contrib.celery.moving.source import duration, identifier, literal, text
+from horae.domain.times import Interval
+from horae.errors import ConfigurationError, InvalidRequest
+from horae.types.options import START_OPTIONS
+
+RESERVED: Final = frozenset({"horae", "date", "Any", "Horae", "Backoff", "Limit"})
+"""Names that the written module uses itself."""
+OF_SCHEDULES: Final = (
+    "queue",
+    "priority",
+    "soft_time_limit",
+    "grace",
+    "max_attempts",
+    "retry_on",
+    "give_up_on",
+)
+"""The options of a task that are also those of a schedule that calls it."""
+
+
+def read_application(app: Any, reference: str) -> ApplicationCode:
+    """Read what is to be written of an application. Raises `ConfigurationError`."""
+    if not isinstance(app, celery_module("celery").Celery):
+        raise ConfigurationError(
+            f"{reference!r} is of type {type(app).__name__}, not a Celery application"
+        )
+    app.loader.import_default_modules()  # modules of tasks, as a worker imports them
+    app.finalize()
+    schedule = app.conf.beat_schedule or {}
+    notes: list[str] = []
+    if "django_celery_beat" in str(app.conf.beat_scheduler):
+        notes.append("Schedules of django_celery_beat are in its tables, and are not read here.")
+    taken = {*RESERVED, *(name.partition(".")[0] for name in app.tasks)}
+    tasks: dict[str, TaskCode] = {}
+    for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
+        tasks[name] = _task(app, name, taken)
+    zone = _zone(app, notes)
+    entries = [
+        _entry(str(key), entry, tasks, taken, zone) for key, entry in sorted(schedule.items())
+    ]
+    return ApplicationCode(reference, list(tasks.values()), entries, notes)
+
+
+def _zone(app: Any, notes: list[str]) -> str:
+    zone = str(app.conf.timezone or "UTC")
+    if not app.conf.timezone and not app.conf.enable_utc:
+        notes.append("enable_utc=False: Celery used the time zone of the machine. Name it here.")
+    return zone
+
+
+def _task(app: Any, name: str, taken: set[str]) -> TaskCode:
+    task = app.tasks[name]
+    code = TaskCode(function=identifier(_own_name(task), name, taken), name=name)
+    taken.add(code.function)
+    run: Callable[..., Any] = getattr(task, "_orig_run", task.run)
+    code.documentation = (inspect.getdoc(run) or "").partition("\n")[0].strip()
+    passed = _parameters(run, code)
+    reachable = _reachable(task)
+    if reachable is None:
+        code.notes.append(f"Its function is no name of {task.__module__}: move its body here.")
+    else:
+        code.imports.add(f"import {task.__module__}")
+        code.call = f"{reachable}.run({', '.join(passed)})"
+    if inspect.ismethod(run):  # of the task, which is its `self`
+        code.notes.append("bind=True: take `job: JobContext` in place of self. job.attempt and")
+        code.notes.append("job.progress stand for self.request.retries and self.update_state.")
+    add_options(app, task, code)
+    return code
+
+
+def _own_name(task: Any) -> str:
+    return str(getattr(task, "__qualname__", "") or type(task).__name__).rpartition(".")[2]
+
+
+def _reachable(task: Any) -> str | None:
+    """Return an expression that is the task once its module is imported, or None."""
+    module = sys.modules.get(task.__module__)
+    name = _own_name(task)
+    found = getattr(module, name, None)
+    if task.__module__ == "__main__" or getattr(found, "name", None) != task.name:
+        return None
+    return f"{task.__module__}.{name}"
+
+
+def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
+    """Set the parameters of the function, and return what it passes on to the task."""
+    required, optional, passed = list[str](), list[str](), list[str]()
+    for name, parameter in inspect.signature(run).parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+            code.notes.append(f"No counterpart: {stars}{name}. Name each parameter.")
+            continue
+        own = f"{name.strip('_')}_" if name in {*START_OPTIONS, "job"} or name[0] == "_" else name
+        if own != name:
+            code.notes.append(f"{name} is a name of Horae's, so the parameter is {own}.")
+        passed.append(own if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={own}")
+        typed = f"{own}: {_annotation(parameter.annotation)}"
+        default = literal(parameter.default)
+        if parameter.default is parameter.empty:
+            required.append(typed)
+        elif default is None:
+            code.notes.append(f"The default of {name} is not JSON, so the parameter is required.")
+            required.append(typed)
+        else:
+            optional.append(f"{typed} = {default}")
+    code.parameters = (*required, *optional)
+    return passed
+
+
+def _annotation(given: Any) -> str:
+    """Return an annotation as source if it is made of built-in types only."""
+    if (
+        isinstance(given, type)
+        and given.__module__ == "builtins"
+        and not hasattr(given, "__args__")
+    ):
+        return given.__name__
+    return "Any"
+
+
+def _entry(
+    key: str, entry: Mapping[str, Any], tasks: Mapping[str, TaskCode], taken: set[str], zone: str
+) -> EntryCode:
+    task = tasks.get(entry.get("task", ""))
+    code = EntryCode(function=identifier(key, f"scheduled_{key}", taken), key=key)
+    taken.add(code.function)
+    name = key if key not in tasks else f"{key} (schedule)"
+    if name != key:
+        code.notes.append("A schedule cannot have the name of a job type.")
+    if task is None:
+        code.notes.append(f"The application has no task {entry.get('task')!r}.")
+    else:
+        code.options = {
+            option: task.options[option] for option in OF_SCHEDULES if option in task.options
+        }
+        code.imports |= {line for line in task.imports if line.startswith("import ")}
+        code.call = _call_of(code, task, entry)
+    code.options = {"name": text(name), **code.options}
+    _set_trigger(code, entry.get("schedule"), zone)
+    _set_entry_options(code, entry)
+    return code
+
+
+def _call_of(code: EntryCode, task: TaskCode, entry: Mapping[str, Any]) -> str | None:
+    positional = [literal(value) for value in entry.get("args") or ()]
+    named = {key: literal(value) for key, value in (entry.get("kwargs") or {}).items()}
+    if None in {*positional, *named.values()}:
+        code.notes.append("Its arguments are not JSON: write the call of the task.")
+        return None
+    arguments = [*map(str, positional), *(f"{key}={value}" for key, value in named.items())]
+    return f"{task.function}({', '.join(arguments)})"
+
+
+def _set_entry_options(code: EntryCode, entry: Mapping[str, Any]) -> None:
+    for option, value in (entry.get("options") or {}).items():
+        if option in {"queue", "priority"} and (source := literal(value)) is not None:
+            code.options[option] = str(source)
+        else:
+            code.notes.append(f"No counterpart: {option}={value!r} in its options.")
+    if entry.get("relative"):
+        code.notes.append("No counterpart: relative=True. A fixed grid is fixed=True.")
+
+
+def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:
+    schedules = celery_module("celery.schedules")
+    if isinstance(schedule, schedules.crontab):
+        days = set(schedule.day_of_month), set(schedule.day_of_week)
+        month_day, weekday = field_of(days[0], DAYS), field_of(days[1], WEEKDAYS)
+        if "*" not in {month_day[0], weekday[0]}:
+            # Celery wants both to match; a cron expression fires where either does.
+            code.weekdays, weekday = tuple(sorted(days[1])), "*"
+        fields = (
+            field_of(schedule.minute, MINUTES),
+            field_of(schedule.hour, HOURS),
+            month_day,
+            field_of(schedule.month_of_year, MONTHS),
+            weekday,
+        )
+        code.decorator = f'@horae.cron("{" ".join(fields)}"'
+        code.options["timezone"] = text(zone)
+    elif (length := _length_of(getattr(schedule, "run_every", schedule))) is not None:
+        code.decorator = f"@horae.every({length}"
+    else:
+        kind = type(schedule).__name__
+        code.notes.append(f"No counterpart: its schedule is a {kind}. Choose cron or every.")
+
+
+def _length_of(given: Any) -> str | None:
+    """Return an interval as source, or None if it is none that a schedule can have."""
+    if isinstance(given, timedelta | int | float) and (length := duration(given)) is not None:
+        try:
+            Interval.parse(length.strip('"'))
+        except InvalidRequest:
+            return None
+        return length
+    return None
