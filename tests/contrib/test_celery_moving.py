@@ -12,11 +12,11 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
-from celery import Celery
 from hypothesis import given
 from hypothesis import strategies as st
 
 from horae import Backoff, ConfigurationError
+from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.moving import read_application, written
 from horae.contrib.celery.moving.crontabs import DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS, field_of
 from horae.domain.cron import CronExpression
@@ -85,6 +85,7 @@ app.conf.beat_schedule = {
 }
 """
 NAME: Final = "shop_with_celery"
+Celery: Final = celery_module("celery").Celery
 
 
 @pytest.fixture(scope="module")

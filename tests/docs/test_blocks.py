@@ -12,8 +12,10 @@ from tests.docs.blocks import blocks_of, run_page
 from tests.docs.transcripts import ROOT
 
 TESTED_ELSEWHERE: Final = {
-    "docs/guides/testing.md": "tests/testing/test_guide.py runs it under pytest",
+    "docs/guides/django.md": "tests/docs/test_django.py",  # its blocks are files of a project
+    "docs/guides/testing.md": "tests/testing/test_guide.py",  # its tests run under pytest
 }
+"""Pages that a test of their own runs."""
 PAGES: Final = [
     page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -35,6 +37,12 @@ def test_the_blocks_of_a_page_run(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("HORAE_DATABASE", raising=False)
     run_page(page)
+
+
+@pytest.mark.parametrize("page", TESTED_ELSEWHERE)
+def test_the_other_tests_exist(page: str) -> None:
+    test = (ROOT / TESTED_ELSEWHERE[page]).read_text(encoding="utf-8")
+    assert page.partition("docs/")[2] in test
 
 
 def test_every_block_that_does_not_run_says_why() -> None:

@@ -1,0 +1,124 @@
+"""The site: its navigation, the parts written from the code, the tutorial, and what people search for."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+import horae
+from horae.settings import Settings
+from tests.docs.blocks import blocks_of
+from tests.docs.transcripts import ROOT, commands_of, is_as_shown, run
+
+DOCS: Final = ROOT / "docs"
+NAVIGATION: Final = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+TUTORIAL: Final = "docs/tutorial/index.md"
+SEARCHES: Final = {
+    "sentry": "guides/sentry.md",
+    "webhook": "guides/alerts.md",
+    "slack": "guides/alerts.md",
+    "django": "guides/django.md",
+    "flask": "guides/flask.md",
+    "windows": "guides/windows-and-macos.md",
+    "macos": "guides/windows-and-macos.md",
+    "approval": "guides/workflows.md",
+    "workflow": "guides/workflows.md",
+    "encrypt": "guides/secrets.md",
+    "tenant": "guides/tenants.md",
+    "i18n": "guides/i18n.md",
+    "backup": "guides/backup.md",
+    "leave celery": "moving/celery.md",
+    "one job per customer": "guides/one-per-customer.md",
+}
+"""What people search for, and the page that answers it at its beginning."""
+
+
+@pytest.fixture(scope="module")
+def site_pages() -> ModuleType:
+    """The hook of MkDocs, which is no part of the package."""
+    path = ROOT / "scripts/site_pages.py"
+    spec = importlib.util.spec_from_file_location("site_pages", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_but_the_decisions_is_in_the_navigation() -> None:
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    listed = set(re.findall(r"[\w./-]+\.md", NAVIGATION))
+    assert {page for page in pages - listed if not page.startswith("adr/0")} == set()
+
+
+@pytest.mark.parametrize("words", SEARCHES)
+def test_a_search_finds_an_answer(words: str) -> None:
+    page = (DOCS / SEARCHES[words]).read_text(encoding="utf-8").lower()
+    title, _, rest = page.partition("\n")
+    assert words in title or words in rest[:1000], "neither in the title nor where the page begins"
+
+
+def test_every_guide_is_listed_on_the_page_of_guides() -> None:
+    index = (DOCS / "guides/index.md").read_text(encoding="utf-8")
+    guides = {page.name for page in (DOCS / "guides").glob("*.md")} - {"index.md"}
+    assert {name for name in guides if f"({name})" not in index} - {"first-application.md"} == set()
+
+
+def test_settings_errors_and_names_come_from_the_code(site_pages: ModuleType) -> None:
+    settings = site_pages.part("settings")
+    assert [
+        name for name in Settings.model_fields if f"`HORAE_{name.upper()}`" not in settings
+    ] == []
+    written = site_pages.part("errors") + site_pages.part("python horae")
+    assert [name for name in horae.__all__ if not re.search(rf"\b{name}\b", written)] == []
+    assert "`JobDoesNotExist` | 404 `ERROR_JOB_DOES_NOT_EXIST`" in site_pages.part("errors")
+
+
+def test_log_messages_come_from_the_code(site_pages: ModuleType) -> None:
+    rows = site_pages.part("log messages").splitlines()
+    assert len(rows) > 50
+    assert any(row.startswith("| warning | `") for row in rows)
+
+
+def test_every_value_and_part_that_a_page_asks_for_is_known(site_pages: ModuleType) -> None:
+    for page in DOCS.rglob("*.md"):
+        written = site_pages.on_page_markdown(page.read_text(encoding="utf-8"))
+        assert not site_pages.VALUE.search(written), page
+        assert not site_pages.ASKED.search(written), page
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Path]:
+    """The folder of the tutorial, with its files and a node that runs."""
+    for block in blocks_of(ROOT / TUTORIAL):
+        assert block.title is not None
+        (tmp_path / block.title).write_text(block.code)
+    [people] = [each for each in commands_of(TUTORIAL) if "people.csv" in each.typed][:1]
+    run(people, tmp_path, {})
+    command = [sys.executable, "-m", "horae", "run", "shop:horae", "--no-api"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as node:
+        try:
+            assert node.stdout is not None
+            assert "is ready" in node.stdout.readline()
+            yield tmp_path
+        finally:
+            node.terminate()
+
+
+def test_the_tutorial_works_as_written(shop: Path) -> None:
+    environment = {"HORAE_APP": "shop:horae"}
+    typed = [
+        each
+        for each in commands_of(TUTORIAL)
+        if re.match(r"horae (?!run)|python -m pytest|printf 'Ada\\n'", each.typed)
+    ]
+    assert len(typed) == 9
+    for command in typed:
+        printed = run(command, shop, environment)
+        assert is_as_shown(command, printed), (command.typed, printed)
