@@ -61,6 +61,20 @@ def forget_connections(alias: str) -> None:
 @pytest.fixture
 def horae(database: Database) -> Iterator[DjangoHorae]:
     """The application of the shop, with the table of its orders and no other one of Django's."""
+    with shop_on(database) as horae:
+        yield horae
+
+
+@pytest.fixture
+def postgres_horae(postgres_database: Database) -> Iterator[DjangoHorae]:
+    """The same, for what a file cannot show."""
+    with shop_on(postgres_database) as horae:
+        yield horae
+
+
+@contextmanager
+def shop_on(database: Database) -> Generator[DjangoHorae]:
+    """The application of the shop on a database."""
     with on_database(settings_of(database)):
         with connection.schema_editor() as editor:
             editor.create_model(Order)

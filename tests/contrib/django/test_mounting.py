@@ -1,7 +1,11 @@
 """The API beside Django's views, under ASGI and WSGI, for the users of Django's sessions."""
 
 import asyncio
+import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -157,3 +161,34 @@ def test_the_admin_lists_jobs_and_links_to_the_dashboard(
     assert client.get("/admin/horae/dashboard/add/").status_code == 403
     client.force_login(User.objects.get(username="ann"))
     assert client.get("/admin/horae/dashboard/").status_code == 302
+
+
+FORKED: Final = """
+import os, signal
+from django.core.wsgi import get_wsgi_application
+from horae.contrib.django import wsgi_with_horae
+
+application = wsgi_with_horae(get_wsgi_application())
+environ = {
+    "REQUEST_METHOD": "GET", "PATH_INFO": "/horae/healthz", "SERVER_NAME": "x", "SERVER_PORT": "80",
+    "HTTP_HOST": "x", "wsgi.input": None, "SERVER_PROTOCOL": "HTTP/1.1",
+}
+if (child := os.fork()) == 0:
+    signal.alarm(20)
+    answered = b"".join(application(environ, lambda status, headers, *_: print(status, flush=True)))
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_server_may_fork_after_it_has_loaded_the_project(horae: DjangoHorae) -> None:
+    file = horae.settings.database.removeprefix("sqlite:///")
+    given = {"ENGINE": "django.db.backends.sqlite3", "NAME": file}
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        env={**os.environ, "SHOP_DATABASE": json.dumps(given)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "200 OK\n"), ran.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection, connections
 
@@ -96,6 +97,15 @@ def test_migrate_brings_the_tables_along(database_url: str) -> None:
 def test_another_database_is_refused(horae: DjangoHorae) -> None:
     with pytest.raises(ConfigurationError, match="leave out --database"):
         horae.settings = horae.settings.model_copy(update={"database": "sqlite:///other.db"})
+
+
+def test_late_write_locks_are_warned_of(tmp_path: Path) -> None:
+    given = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "shop.db")}
+    with on_database(given):
+        assert [each.id for each in run_checks(databases=["default"])] == ["horae.W001"]
+        assert run_checks() == []
+    with on_database({**given, "OPTIONS": {"transaction_mode": "IMMEDIATE"}}):
+        assert run_checks(databases=["default"]) == []
 
 
 def test_a_transaction_of_django_is_refused_for_a_coroutine(horae: DjangoHorae) -> None:

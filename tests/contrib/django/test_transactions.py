@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from horae import JobContext, JobState
+from horae import InvalidRequest, JobContext, JobState
 from horae.contrib.django import DjangoHorae
 from horae.wakeup.channel import Hint
 from tests.contrib.django.shop import jobs
 from tests.contrib.django.shop.models import Order
-from tests.harness.applications import rows
-from tests.harness.nodes import running_node, until_state
+from tests.harness.applications import execute, rows
+from tests.harness.nodes import running_node, until, until_state
 from tests.harness.waiting import Record
 
 
@@ -122,3 +122,24 @@ async def test_a_body_that_spoils_its_transaction_leaves_nothing(
         ended = await until_state(horae, job.id, "failed", "finished")
     assert ended.state is JobState.FAILED
     assert count_elsewhere(horae) == (0, 1)
+
+
+def test_a_connection_of_django_is_no_session(horae: DjangoHorae) -> None:
+    with pytest.raises(InvalidRequest, match="joins Django's transaction without it"):
+        horae.jobs.start(jobs.ship, number=1, session=connection)  # type: ignore[call-overload]
+
+
+async def test_a_body_whose_lease_was_taken_leaves_nothing(postgres_horae: DjangoHorae) -> None:
+    """As a stalled node that goes on after others have rescued its job; a file has one writer."""
+    horae = postgres_horae
+
+    def stall(job: JobContext, number: int) -> None:
+        Order.objects.create(number=number)
+        execute(horae, "UPDATE horae_jobs SET lease = lease + 1 WHERE id = :id", id=job.id)
+
+    jobs.WAYS["stall"] = stall
+    job = horae.jobs.start(jobs.spoil, how="stall", number=1)
+    async with running_node(horae):
+        await until(lambda: horae.jobs.get(job.id).lease == 2)
+    assert count_elsewhere(horae) == (0, 1)
+    assert horae.jobs.get(job.id).state is JobState.STARTED

@@ -26,6 +26,10 @@ OF_DJANGO: Final = frozenset(
 """Options of a PostgreSQL database that Django or psycopg reads, and not the server's library."""
 
 
+READ: Final = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+"""What the URL of a database is made of."""
+_read: Final[dict[str, tuple[list[Any], str]]] = {}
+"""The URL of each alias, and what it was made of: it is asked for at each call."""
 UNREAD: Final = "sqlite:///the-database-of-an-alias-that-was-not-read.db"
 """The URL until that of the alias is read."""
 
@@ -57,7 +61,19 @@ def url_of(alias: str) -> str:
     """
     wrapper = connection_of(alias)
     given: Mapping[str, Any] = wrapper.settings_dict
-    match wrapper.vendor:
+    values = [given[name] for name in READ]
+    seen = _read.get(alias)
+    if seen is None or seen[0] != values:
+        # Options may be changed where they are, so they are copied.
+        seen = _read[alias] = (
+            [*values[:-1], dict(given["OPTIONS"])],
+            _url(alias, wrapper.vendor, given),
+        )
+    return seen[1]
+
+
+def _url(alias: str, vendor: str, given: Mapping[str, Any]) -> str:
+    match vendor:
         case "postgresql":
             return _of_server(given)
         case "sqlite":

@@ -7,18 +7,17 @@ asks, and Horae itself refuses changes that pages of other sites request.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias, cast
+from importlib.util import find_spec
+from typing import Any, TypeAlias
 
 from horae.api.lazy import LazyInterface, Receive, Scope, Send, web_packages_required
+from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
 from horae.contrib.django.application import DjangoHorae, horae
 from horae.errors import ConfigurationError
 
 Environ: TypeAlias = dict[str, Any]
 StartResponse: TypeAlias = Callable[..., Any]
 WsgiApplication: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
-
-EVENTS: Final = "/api/events/"
-NO_EVENTS: Final = b'{"error": "ERROR_NOT_IMPLEMENTED", "detail": "no streams under WSGI; poll"}'
 
 
 class Following:
@@ -71,15 +70,10 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> WsgiApp
     Event streams are refused, because each would keep a worker of the server; the dashboard polls
     then. Raises `ConfigurationError` without the package `a2wsgi`.
     """
-    try:
-        from a2wsgi import ASGIMiddleware
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            "Horae under WSGI needs a2wsgi: pip install 'horae[django]'"
-        ) from error
+    if find_spec("a2wsgi") is None:
+        raise ConfigurationError("Horae under WSGI needs a2wsgi: pip install 'horae[django]'")
     path = checked_path(at)
-    following: Any = Following(horae, path)  # the types of a2wsgi are narrower than ASGI
-    mounted = cast("Any", ASGIMiddleware(following))
+    following, loop = Following(horae, path), AsgiLoop()
 
     def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         asked: str = environ.get("PATH_INFO", "")
@@ -91,10 +85,9 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> WsgiApp
         below = asked.removeprefix(path)
         if below == EVENTS:
             start_response("501 Not Implemented", [("Content-Type", "application/json")])
-            return [NO_EVENTS]
+            return [NO_EVENTS.encode()]
         moved = {**environ, "SCRIPT_NAME": f"{_script(environ)}{path}", "PATH_INFO": below}
-        answered: Iterable[bytes] = mounted(moved, start_response)
-        return answered
+        return loop.answer(following, moved, start_response)
 
     return answer
 

@@ -4,40 +4,28 @@ A view, and not a middleware in front of Flask: hooks such as `before_request` a
 the request hold for it as for other views.
 """
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from a2wsgi import ASGIMiddleware
 from flask import Flask, Response, request
 from starlette.requests import Request
 from werkzeug.wrappers import Response as BaseResponse
 
 from horae.api.lazy import LazyInterface, Receive, Scope, Send
 from horae.api.security.actor import Actor
+from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
 from horae.errors import ConfigurationError
-from horae.forking import BuiltAnewInChild
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 FOUND: Final = "horae.user"
-EVENTS: Final = "/api/events/"
-NO_EVENTS: Final = (
-    '{"error": "ERROR_NOT_IMPLEMENTED", "detail": "There are no event streams behind a WSGI server,'
-    ' because each would occupy a worker; poll instead."}'
-)
 
 
-class WsgiInterface(BuiltAnewInChild):
-    """An ASGI application called by WSGI, on an event loop in a thread of its own.
-
-    The loop begins with the first request: servers fork after they have imported the application.
-    """
+class WsgiInterface:
+    """An ASGI application called by WSGI, on an event loop in a thread of its own."""
 
     def __init__(self, asgi: LazyInterface, user: Callable[[], Actor | str | None] | None) -> None:
         self._asgi, self._user = asgi, user
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = AsgiLoop()
 
     @staticmethod
     def actor(request: Request) -> Actor | None:
@@ -53,17 +41,7 @@ class WsgiInterface(BuiltAnewInChild):
             scope[FOUND] = found
             await self._asgi(scope, receive, send)
 
-        call: Any = with_user
-        return ASGIMiddleware(call, loop=self._running_loop())(environ, start_response)
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="horae-wsgi", daemon=True
-                ).start()
-            return self._loop
+        return self._loop.answer(with_user, environ, start_response)
 
 
 def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:

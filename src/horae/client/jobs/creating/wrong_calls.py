@@ -22,6 +22,8 @@ def refusal_of_session(given: Any, expected: str) -> InvalidRequest:
             hint = "; with this one, await horae.aio.jobs"
         case Session() | scoped_session() | Connection():
             hint = "; with this one, call horae.jobs"
+        case _ if type(given).__module__.startswith("django."):
+            hint = "; a call within transaction.atomic joins Django's transaction without it"
         case _:
             hint = ""
     return InvalidRequest(f"session is {quoted(given)}, expected {expected}{hint}")
