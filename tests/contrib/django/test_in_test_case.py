@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test import TestCase
 
+from horae import JobContext
 from horae.contrib.django import horae
 from tests.contrib.django.shop import jobs
 from tests.contrib.django.shop.models import Order
@@ -29,6 +30,20 @@ class ShopTest(TestCase):
         assert Order.objects.get().shipped_by == job.id
         assert len(horae.jobs.list(types=["ship"]).jobs) == 1
 
+    def test_nobody_takes_it_for_lost(self) -> None:
+        """The threads that watch over jobs do not see it, however long its body takes."""
+
+        def stay(job: JobContext, number: int) -> None:
+            del number
+            inline = vars(horae.opened)["inline"]
+            assert not vars(inline)["_running"]
+            assert vars(inline)["_membership"] is None
+            job.check()
+
+        jobs.WAYS["stay"] = stay
+        job = horae.jobs.start(jobs.spoil, how="stay", number=1, sync=True)
+        assert (job.state, job.error) == ("finished", None)
+
     def test_a_failing_body_leaves_nothing(self) -> None:
         def fail(_job: object, number: int) -> None:
             Order.objects.create(number=number)
@@ -47,5 +62,5 @@ def test_a_test_case_sees_jobs_and_bodies() -> None:
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(ShopTest).run(result)
     assert [text for _, text in result.errors + result.failures] == []
-    assert result.testsRun == 3
+    assert result.testsRun == 4
     assert count_elsewhere(horae) == (0, 0)

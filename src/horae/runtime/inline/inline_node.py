@@ -122,13 +122,14 @@ class InlineNode(BuiltAnewInChild):
         executor = self._new_executor(self._environment)
         job_type = self._components.registry.get(claim.type)
         attempt = Attempt(claim, job_type, self._reporter.follow(claim), executor)
-        self._running[claim.id] = attempt
-        self._busy.set()
+        if not self._is_unseen():
+            self._running[claim.id] = attempt
+            self._busy.set()
         try:
             finished = executor.perform(attempt)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C between the frames of the body
             finished = stopped_by(error, attempt, self._environment)
-        del self._running[claim.id]
+        self._running.pop(claim.id, None)
         self._log_writer.flush(LOGS_WITHIN)
         try:
             self.end(finished)
@@ -156,6 +157,8 @@ class InlineNode(BuiltAnewInChild):
 
     def join(self) -> None:
         """Register the node at the first call."""
+        if self._is_unseen():
+            return
 
         def isolate(level: Isolation) -> None:
             stop_attempts(list(self._running.values()), OutOfContact, level)
@@ -175,6 +178,14 @@ class InlineNode(BuiltAnewInChild):
                     self._watching.start()  # a node without it must not be registered
                 membership.join(Watcher(died=self._give_up_jobs, isolated=isolate))
                 self._membership = membership
+
+    def _is_unseen(self) -> bool:
+        """Return whether the jobs of this thread are in a transaction of another library.
+
+        Nobody else sees them before it commits, so nobody could cancel or rescue them; the threads
+        that watch over jobs would take them for lost.
+        """
+        return self._components.database.joined() is not None
 
     def _give_up_jobs(self) -> None:
         stop_attempts(list(self._running.values()), LeaseLost)
