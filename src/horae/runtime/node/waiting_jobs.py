@@ -14,7 +14,7 @@ log = guarded_log("horae.runtime")
 async def name_misfits(components: Components) -> None:
     """Log the types of waiting jobs whose parameters no longer fit, or that no live node knows."""
     with log.guard("the waiting jobs could not be checked: %s"):
-        for misfit in await components.database.in_thread(partial(_find, components)):
+        for misfit in await components.database.in_service(partial(_find, components)):
             if misfit.problem is None:
                 log.warning(
                     "jobs of type %s wait, which neither this node nor another live one knows: %d"
