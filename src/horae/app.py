@@ -21,6 +21,7 @@ from horae.forking import lazy_property
 from horae.opened import GroupsOfBodies, Opened, StartsOfFunctions
 from horae.quoting import quoted
 from horae.types import ApplicationHooks, Declarations, Registry, module_schema
+from horae.types.large_values import large_values_of
 from horae.types.parameters import sealer_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ class Horae(Declarations):
         # This refuses malformed settings.
         tokens_of(token.get_secret_value() for token in chosen.tokens)
         sealer = sealer_of(key.get_secret_value() for key in chosen.secret_keys)
-        registry, hooks = Registry(chosen.queue_backends, sealer), ApplicationHooks(self, module)
+        store = chosen.large_values
+        files = large_values_of(
+            None if store is None else store.get_secret_value(), chosen.large_values_over
+        )
+        registry = Registry(chosen.queue_backends, sealer, files)
+        hooks = ApplicationHooks(self, module)
         self.opened = self.make_opened(chosen, registry, hooks)
         self.opening = self.opened.opening
         super().__init__(

@@ -52,6 +52,7 @@ NEVER_SHOWN = frozenset(
     {
         "database",
         "hints_database",
+        "large_values",
         "read_database",
         "redis",
         "redis_hints",
@@ -379,6 +380,16 @@ class Settings(BaseSettings):
             "Keys that encrypt secret parameters before they are stored, separated by commas: the"
             " first one encrypts, all of them decrypt. Default: stored as they are."
         ),
+    )
+    large_values: SecretStr | None = Field(
+        None,
+        description=(
+            "URL of a store of files for large parameters and results, as fsspec reads it:"
+            " s3://bucket/folder, file:///folder. Default: they are stored in the database."
+        ),
+    )
+    large_values_over: Annotated[int, BeforeValidator(_size)] = Field(
+        100_000, ge=1_000, description="Size beyond which a value goes to `large_values`."
     )
     local_staff: bool = Field(
         default=False,

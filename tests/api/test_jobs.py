@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from typing_extensions import override
 
-from horae import Horae, Job, JobContext, JobState, JobType
+from horae import Horae, Job, JobContext, JobState, JobType, Secret
 from horae.api.views.jobs import JobViews
 from horae.live.store import LiveReport
 from horae.storage.engine.database import Database
-from tests.api.clients import Client, error_of
-from tests.harness.applications import claim_as_another_node, execute, limit_jobs
+from tests.api.clients import Client, application_of, client_of, error_of
+from tests.harness.applications import application, claim_as_another_node, execute, limit_jobs
 from tests.harness.nodes import running_node, until_state
 
 
@@ -569,3 +570,28 @@ class TestSearch:
 
 def ids_of(body: Mapping[str, Any]) -> list[int]:
     return [job["id"] for job in body["jobs"]]
+
+
+async def test_large_values_are_read_if_asked_for(database: Database, tmp_path: Path) -> None:
+    store = f"file://{tmp_path}/store"
+    with application(database, large_values=store, large_values_over=1000) as horae:
+
+        @horae.job()
+        def echo(text: str, code: Annotated[str, Secret()]) -> str:
+            return text
+
+        job = horae.jobs.start(echo, text="long" * 1000, code="hidden" * 1000, owner="alice")
+        async with running_node(horae):
+            await horae.aio.jobs.wait(job, timeout="20s")
+        client = client_of(application_of(horae), "alice")
+        shown = (await client.get(f"/api/jobs/{job.id}/")).json()
+        assert shown["params"]["text"].keys() == {"$stored", "size", "sha256"}
+        assert shown["result"]["size"] == 4002
+        whole = (await client.get(f"/api/jobs/{job.id}/?large_values=true")).json()
+        assert (whole["params"], whole["result"]) == (
+            {"text": "long" * 1000, "code": "••••••"},
+            "long" * 1000,
+        )
+        assert (await client.get(f"/api/jobs/{job.id}/?large_values=x")).status_code == 400
+        other = client_of(application_of(horae), "bob")
+        assert (await other.get(f"/api/jobs/{job.id}/?large_values=true")).status_code == 404

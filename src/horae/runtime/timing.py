@@ -170,6 +170,10 @@ class HookTiming(CleaningTiming):
     """Time between two searches for jobs that have been kept for long enough."""
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
+    orphans_after: float = 3600.0
+    """Time from the start of a node to its first search for large values without a job."""
+    orphans_every: float = 86_400.0
+    """Time between two of these searches, which read all jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

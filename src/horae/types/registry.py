@@ -13,6 +13,7 @@ from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
+from horae.types.large_values import LargeValues
 from horae.types.options import DeclaredQueue, refuse_secret_names
 from horae.types.parameters import ModelParameters, Sealer
 from horae.types.starting import Startable
@@ -37,12 +38,16 @@ class Registry:
     """Job types by name, the calendar functions of schedules, and declared queues."""
 
     def __init__(
-        self, queue_backends: Mapping[str, str] | None = None, sealer: Sealer | None = None
+        self,
+        queue_backends: Mapping[str, str] | None = None,
+        sealer: Sealer | None = None,
+        files: LargeValues | None = None,
     ) -> None:
         """`queue_backends`: the backend of each queue that the settings name: `horae`, `celery` or
-        `celery:QUEUE`; `sealer`: encrypts the secret parameters of the types.
+        `celery:QUEUE`; `sealer`: encrypts the secret parameters of the types;
+        `files`: where large values are stored.
         """
-        self._sealer = sealer
+        self._sealer, self.files = sealer, files
         self.queue_backends: Mapping[str, str] = queue_backends or {}
         self._types: dict[str, JobType[Any]] = {}
         self._built_in: dict[str, JobType[Any]] = {}
@@ -80,6 +85,7 @@ class Registry:
         job_type.queue_backends = self.queue_backends
         if isinstance(job_type.parameters, ModelParameters):
             job_type.parameters.sealer = self._sealer
+            job_type.parameters.files = self.files
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

@@ -75,6 +75,8 @@ def _misfits(
 
 def _problem(parameters: ModelParameters, text: str | None) -> str | None:
     """Return what does not fit, without secret values."""
+    if parameters.is_elsewhere(text):
+        return None  # the store is not read for a warning
     try:
         parameters.load(text)
     except ValidationError as error:

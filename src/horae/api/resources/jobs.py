@@ -168,6 +168,17 @@ class LogQuery(RequestModel):
     limit: int = Field(1000, ge=1, le=10_000, description="Lines in an answer, at most.")
 
 
+LargeValuesInQuery = Annotated[
+    bool,
+    Query(
+        description=(
+            "Whether large parameters and a large result are read from their store. Otherwise they"
+            " are objects with `$stored`, `size` and `sha256`."
+        )
+    ),
+]
+
+
 @router.get("/", responses=document_errors(400))
 async def list_jobs(
     services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
@@ -183,10 +194,18 @@ async def list_jobs(
     return await services.on_thread(services.views.page, found)
 
 
-@router.get("/{job_id}/", responses=document_errors(404))
-async def get_job(services: ServicesHere, actor: Authenticated, job_id: JobIdInPath) -> JobDetail:
+@router.get("/{job_id}/", responses=document_errors(400, 404))
+async def get_job(
+    services: ServicesHere,
+    actor: Authenticated,
+    job_id: JobIdInPath,
+    *,
+    large_values: LargeValuesInQuery = False,
+) -> JobDetail:
     """Read one job, with its live progress."""
     job = await services.jobs.get(job_id, owner=actor.reading_as)
+    if large_values:
+        job = await services.on_thread(services.views.with_large_values, job)
     return await detail_of(services, actor, job)
 
 

@@ -1,7 +1,7 @@
 """Jobs in responses and events."""
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, TypeVar
@@ -21,6 +21,7 @@ from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
 from horae.types import JobType, Registry, has_hook
 from horae.types.hooks import Hooks
+from horae.types.large_values import LargeValueMissing, open_value
 
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""
@@ -195,6 +196,21 @@ class JobViews:
         detail.weight = self._database.autocommit(weight_of, job.id)
         detail.waiting_reason = self._database.autocommit(waiting_reason, job)
         return detail
+
+    def with_large_values(self, job: Job) -> Job:
+        """Return the job with its large values in place of references to them.
+
+        A reference whose value is missing stays. Raises `LargeValuesUnavailable`.
+        """
+        params: Any = job.params
+        if isinstance(params, dict):
+            params = {name: self._opened(value) for name, value in params.items()}
+        return replace(job, params=params, result=self._opened(job.result))
+
+    def _opened(self, value: Any) -> Any:
+        with suppress(LargeValueMissing):
+            return open_value(self._registry.files, value)
+        return value
 
     def page(self, page: JobPage) -> JobList:
         """Return a page of jobs."""

@@ -26,6 +26,7 @@ from horae.client.on_threads import OnThreads, on_thread
 from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Registry, Timeout, seconds_of
+from horae.types.large_values import is_reference
 from horae.types.options import OPTIONS, StartOptions
 from horae.wakeup import WakeupChannel
 
@@ -182,7 +183,13 @@ class AsyncJobs(OnThreads[Jobs]):
         wanted = job_id.id if isinstance(job_id, Job) else JobId(job_id)
         await self.get(wanted, owner=owner)
         await until_ended_async(self.client.waits, self._wakeup, of_job(wanted), seconds)
-        return self.client.result_of(await self.get(wanted, owner=owner))
+        return await self._result_of(await self.get(wanted, owner=owner))
+
+    async def _result_of(self, job: Job[Any]) -> Any:
+        """Return the result of an ended job; one in a store of files is read on a thread."""
+        if is_reference(job.result):
+            return await self.database.in_thread(partial(self.client.result_of, job))
+        return self.client.result_of(job)
 
     async def start_group(
         self, members: Iterable[Member], /, *, session: AsyncWithin | None = None, **options: Any
@@ -238,7 +245,7 @@ class AsyncJobs(OnThreads[Jobs]):
     ) -> AsyncIterator[Any]:
         """Yield the results of the members that have finished; see `Jobs.results_of_group`."""
         async for job in self.members(group_id, owner=owner, finished=True):
-            yield self.client.result_of(job)
+            yield await self._result_of(job)
 
     @overload
     async def cancel_many(

@@ -118,6 +118,7 @@ from horae.types import (
 )
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
+from horae.types.large_values import open_value
 from horae.types.options import OPTIONS, DependencyFailure, StartOptions, check_batch
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
@@ -620,7 +621,7 @@ class Jobs:
             case _:
                 kind = self._registry.find(job.type)
                 annotated: Any = None if kind is None else kind.returns
-                stored: Any = job.result
+                stored: Any = open_value(self._registry.files, job.result)
                 if annotated not in (Any, None):
                     stored = TypeAdapter(annotated).validate_python(stored)
                 result: T = stored
@@ -745,11 +746,14 @@ class Jobs:
             return False
         if not without_hooks:
             self._hooks.delete(job)
-        if not self._database.transact(
+        large = self._hooks.large_values_of([job.id])
+        gone = self._database.transact(
             with_entry(deletion.delete_jobs, change, changed=bool), [job.id]
-        ):
+        )
+        if not gone:
             self._read(job_id, owner)
             raise JobNotDeletable(job.id, job.state)
+        self._hooks.delete_large_values(large, gone)
         return True
 
     def clean_up(self, older_than: Duration | None = None, *, unknown: Collection[str] = ()) -> int:

@@ -42,6 +42,7 @@ def may_share(job_type: JobType[Any], options: StartOptions) -> bool:
     """
     return not (
         job_type.prepares
+        or job_type.parameters.files is not None
         or job_type.named_limits
         or job_type.tags
         or job_type.address is not None

@@ -3,6 +3,7 @@
 Never raises.
 """
 
+import json
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import (
@@ -14,7 +15,7 @@ from contextlib import (
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
@@ -39,10 +40,19 @@ from horae.storage.jobs.groups import TooMuchError, results_before
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import settling
 from horae.types import Attempt, Hook, JobContext, Observer
+from horae.types.large_values import (
+    STORED,
+    LargeValues,
+    LargeValuesUnavailable,
+    is_reference,
+    open_text,
+)
 from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters, problem_of
 from horae.types.previous import MOST_BYTES, MOST_JOBS, PreviousResultMissing, TakenResults
 
+STORE_PAUSES: Final = (0.1, 0.5, 2.0)
+"""Seconds between attempts to write a large result to its store."""
 log = guarded_log("horae.runtime")
 
 
@@ -98,10 +108,13 @@ async def perform_async(attempt: Attempt, environment: RunEnvironment) -> Finish
     around = Surroundings(environment.around, attempt, context) if environment.around else None
     with logged_as(attempt, environment.node):
         try:
-            if attempt.job_type.takes is None and isinstance(
-                attempt.job_type.parameters, ModelParameters
+            declared, text = attempt.job_type.parameters, attempt.claim.params
+            if (
+                attempt.job_type.takes is None
+                and isinstance(declared, ModelParameters)
+                and not declared.is_elsewhere(text)
             ):
-                attempt.params = attempt.job_type.parameters.load(attempt.claim.params)
+                attempt.params = declared.load(text)
             else:
                 await environment.database.in_thread(partial(load, attempt, environment.database))
             if around is not None:
@@ -145,7 +158,9 @@ def stopped_by(
         return ended_by(error, attempt, environment)
     if isinstance(attempt.order, Interrupted):
         return FinishedRun(attempt.claim, None, error, unbegun=True)
-    if attempt.order is None and (is_transient(error) or lacks_resource(error)):
+    if attempt.order is None and (
+        is_transient(error) or lacks_resource(error) or isinstance(error, LargeValuesUnavailable)
+    ):
         return unbegun(attempt.claim, error)
     return ended_by(error, attempt, environment)
 
@@ -177,10 +192,14 @@ def load(attempt: Attempt, database: Database) -> None:
     else:
         attempt.params = job_type.parameters.load(claim.params)
     if job_type.takes is not None:
-        attempt.previous = _results_before(job_type.takes, claim, database)
+        attempt.previous = _results_before(
+            job_type.takes, claim, database, job_type.parameters.files
+        )
 
 
-def _results_before(takes: TakenResults, claim: Claim, database: Database) -> Any:
+def _results_before(
+    takes: TakenResults, claim: Claim, database: Database, files: LargeValues | None
+) -> Any:
     try:
         found = database.autocommit(results_before, claim.id, most=MOST_JOBS, most_bytes=MOST_BYTES)
     except TooMuchError as error:
@@ -188,7 +207,46 @@ def _results_before(takes: TakenResults, claim: Claim, database: Database) -> An
             f"the jobs before this one have {error}; read them with job.group.results(), which"
             " takes a part at a time"
         ) from None
+    if found is not None:
+        found = [
+            each if each.text is None else each._replace(text=open_text(files, each.text))
+            for each in found
+        ]
     return takes.value_of(found)
+
+
+def stored_result(result: Any, attempt: Attempt) -> str | None:
+    """Return what is stored in the row of a result; a large one may go to a store of files.
+
+    If the store does not answer for a few seconds, the result is stored in the row.
+    """
+    text = result_text(result, attempt.job_type.max_result_bytes)
+    files: LargeValues | None = attempt.job_type.parameters.files
+    if files is None or text is None:
+        return text
+    for pause in STORE_PAUSES if _is_large(text, files) else ():
+        try:
+            return files.replaced(text)
+        except LargeValuesUnavailable as error:
+            log.warning("the result of job %d waits: %s", attempt.claim.id, error)
+            time.sleep(pause)
+    return text
+
+
+async def stored_result_of_coroutine(
+    result: Any, attempt: Attempt, database: Database
+) -> str | None:
+    """Do the same for a coroutine: only what writes to a store of files needs a thread."""
+    files = attempt.job_type.parameters.files
+    if files is None or result is None:
+        return result_text(result, attempt.job_type.max_result_bytes)
+    return await database.in_thread(partial(stored_result, result, attempt))
+
+
+def _is_large(text: str, files: LargeValues) -> bool:
+    if STORED in text and is_reference(json.loads(text)):
+        raise TypeError(f"the result cannot be stored: {STORED} is a reserved name")
+    return len(text) > files.over
 
 
 def result_text(result: Any, most_bytes: int) -> str | None:
@@ -227,7 +285,7 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
         else:
             result = environment.call(attempt, context)
         attempt.check_end()
-        return _finish_returned(result, attempt, environment)
+        return _finish_returned(stored_result(result, attempt), attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
@@ -242,7 +300,7 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():
                 result = environment.call(attempt, context)
-            text = result_text(result, attempt.job_type.max_result_bytes)
+            text = stored_result(result, attempt)
             attempt.check_end()
             if connection is not None:
                 context.session.flush()
@@ -259,13 +317,13 @@ def _begin(attempt: Attempt, environment: RunEnvironment) -> None:
         environment.journal.begin(attempt.claim)
 
 
-def _finish_returned(result: Any, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+def _finish_returned(
+    text: str | None, attempt: Attempt, environment: RunEnvironment
+) -> FinishedRun:
     """Return the end of a body that has returned outside a transaction."""
     claim = attempt.claim
-    if result is not None:
-        return FinishedRun(
-            claim, finished(claim, result_text(result, attempt.job_type.max_result_bytes))
-        )
+    if text is not None:
+        return FinishedRun(claim, finished(claim, text))
     if attempt.label is None:
         environment.journal.succeed(claim)
     return FinishedRun(claim, finished(claim))
@@ -288,7 +346,8 @@ async def _run_async(
         _begin(attempt, environment)
         result = await attempt.job_type.run(context)
         attempt.check_end()
-        return _finish_returned(result, attempt, environment)
+        text = await stored_result_of_coroutine(result, attempt, environment.database)
+        return _finish_returned(text, attempt, environment)
     if isinstance(transaction, str):
         transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
@@ -301,7 +360,7 @@ async def _run_async(
         with nullcontext() if connection is None else forbid_commit(sync_connection_of(connection)):
             with _ending_in_a_child():
                 result = await attempt.job_type.run(context)
-            text = result_text(result, attempt.job_type.max_result_bytes)
+            text = await stored_result_of_coroutine(result, attempt, environment.database)
             attempt.check_end()
             if connection is not None:
                 await context.async_session.flush()

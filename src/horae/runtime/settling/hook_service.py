@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 
 from horae.domain.jobs import JobId, KeptFor
@@ -41,6 +42,7 @@ class HookService:
         self._threads = HookThreads(hooks)
         self._plan = CleaningPlan(timing, time.monotonic())
         self._cleaning: dict[tuple[str, KeptFor], threading.Thread] = {}
+        self._orphans_at = time.monotonic() + timing.orphans_after
         self._due = asyncio.Event()
         self._unavailable = ThrottledWarning()
 
@@ -64,6 +66,7 @@ class HookService:
             parts = self._hooks.kept_for(self._keep_seconds)
             for (name, kept), oldest in list(self._plan.due(parts, time.monotonic())):
                 self._clean(name, kept, oldest)
+            self._search_orphans()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.look_every * self._pace()):
                     await self._due.wait()
@@ -115,6 +118,19 @@ class HookService:
         else:
             self._plan.failed((name, kept))
             log.warning("a clean-up is postponed, because the system has no thread left for it")
+
+    def _search_orphans(self) -> None:
+        """Delete large values to which no job refers, on a thread, once a day."""
+        if time.monotonic() < self._orphans_at:
+            return
+        self._orphans_at = time.monotonic() + self._timing.orphans_every * self._pace()
+        try_start(threading.Thread(target=self._delete_orphans, name="horae-orphans", daemon=True))
+
+    def _delete_orphans(self) -> None:
+        with log.guard("large values without a job stay for another day: %s"):
+            now = datetime.now(UTC)  # noqa: TID251 - what was written days before is old
+            if removed := self._hooks.delete_orphans(now):
+                log.info("%d large values without a job were deleted", removed)
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
         with log.guard("a clean-up failed and will be repeated: %s"):

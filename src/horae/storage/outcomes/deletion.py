@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, delete, or_
+from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, delete, func, or_, select
 
 from horae.domain.jobs import REPORTED, JobId
 from horae.storage.engine import member_of
@@ -25,6 +25,38 @@ DELETE: Final = (
     .returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)
 )
 DELETE_ATTEMPTS: Final = delete(job_attempts).where(member_of(job_attempts.c.job_id, "ids"))
+
+
+_params, _result = cast(jobs.c.params, Text()), cast(jobs.c.result, Text())
+LARGE_VALUES: Final = select(jobs.c.id, _params.label("params"), _result.label("result")).where(
+    member_of(jobs.c.id, "ids"),
+    or_(_params.contains("$stored"), _result.contains("$stored")),
+)
+_after = bindparam("after", type_=BigInteger())
+ALL_LARGE_VALUES: Final = select(_params.label("params"), _result.label("result")).where(
+    jobs.c.id > _after,
+    jobs.c.id <= bindparam("upto", type_=BigInteger()),
+    or_(_params.contains("$stored"), _result.contains("$stored")),
+)
+LAST_ID: Final = select(func.coalesce(func.max(jobs.c.id), 0))
+FIRST_ID: Final = select(func.coalesce(func.min(jobs.c.id), 0))
+
+
+def with_large_values(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, list[str]]:
+    """Return the parameters and results, as JSON text, of those jobs that refer to a store."""
+    rows = connection.execute(LARGE_VALUES, {"ids": list(job_ids)})
+    return {JobId(row.id): [text for text in (row.params, row.result) if text] for row in rows}
+
+
+def large_values_between(connection: Connection, after: int, upto: int) -> list[str]:
+    """Return the parameters and results that refer to a store, of jobs with these ids."""
+    rows = connection.execute(ALL_LARGE_VALUES, {"after": after, "upto": upto})
+    return [text for row in rows for text in (row.params, row.result) if text]
+
+
+def ids_of_jobs(connection: Connection) -> tuple[int, int]:
+    """Return the least and the largest id of a job; zeros if there is none."""
+    return connection.scalar(FIRST_ID) or 0, connection.scalar(LAST_ID) or 0
 
 
 def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:

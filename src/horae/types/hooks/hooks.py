@@ -6,9 +6,10 @@ it. If the process dies during the call, the hook is called again.
 """
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from logging import ERROR
 from typing import Any, Final
 
@@ -20,9 +21,12 @@ from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, Owed
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import has_hook
+from horae.types.large_values import KEPT_FOR, keys_in
 from horae.types.parameters import MappedParameters, ModelParameters, SecretNotOpened
 from horae.types.registry import Registry
 
+IDS_AT_ONCE: Final = 10_000
+"""Jobs whose references to large values one statement reads."""
 CLEANING_BATCH: Final = 200
 """Maximum number of jobs without a hook that one statement deletes."""
 HOOKED_BATCH: Final = 20
@@ -249,6 +253,40 @@ class Hooks:
             params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id),
         )
 
+    def large_values_of(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Sequence[str]]:
+        """Return the texts of jobs that refer to a store of files; nothing without such a store."""
+        if self._registry.files is None:
+            return {}
+        return self._database.autocommit(deletion.with_large_values, job_ids)
+
+    def delete_large_values(
+        self, large: Mapping[JobId, Sequence[str]], gone: Collection[JobId]
+    ) -> None:
+        """Delete the large values of deleted jobs."""
+        if self._registry.files is not None:
+            for job_id in large.keys() & set(gone):
+                self._registry.files.delete(keys_in(large[job_id]))
+
+    def delete_orphans(self, now: datetime) -> int:
+        """Delete old large values to which no job refers; return their number.
+
+        The call that wrote them was rolled back, or its process died.
+        """
+        files = self._registry.files
+        if files is None:
+            return 0
+        found = {key for keys in files.written_before(now - KEPT_FOR) for key in keys}
+        if not found:
+            return 0
+        first, last = self._database.autocommit(deletion.ids_of_jobs)
+        for after in range(first - 1, last, IDS_AT_ONCE):
+            texts = self._database.autocommit(
+                deletion.large_values_between, after, after + IDS_AT_ONCE
+            )
+            found.difference_update(keys_in(texts))
+        files.delete(found)
+        return len(found)
+
     def _take_batches(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
         after = JobId(0)
         while True:
@@ -294,7 +332,10 @@ class Hooks:
     def _remove(self, job_ids: Sequence[JobId]) -> int:
         """Delete these rows, one by one if one cannot be deleted, such as for a foreign key."""
         try:
-            return len(self._database.transact(deletion.delete_jobs, job_ids))
+            large = self.large_values_of(job_ids)
+            gone = self._database.transact(deletion.delete_jobs, job_ids)
+            self.delete_large_values(large, gone)
+            return len(gone)
         except Exception as error:
             if is_transient(error):
                 raise

@@ -11,11 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
+from horae.types.large_values import STORED, LargeValues, is_reference
+from horae.types.large_values import open_value as open_large
 from horae.types.parameters.plain_data import plain_values
 from horae.types.parameters.sealing import SEALED, Sealer, SecretNotOpened, open_value
 from horae.types.parameters.secret import (
     given_secrets,
     has_secrets,
+    is_secret,
     refuse_lost_secrets,
     refuse_secrets_of,
     secret_values,
@@ -91,6 +94,7 @@ class ModelParameters:
         self._writer = ParameterWriter(model)
         self.has_secrets = not self._empty and has_secrets(model)
         self.sealer: Sealer | None = None
+        self.files: LargeValues | None = None
         # All jobs share it, because there is nothing in it that one of them could change.
         self._nothing = (
             model.model_construct() if self._empty and not model.__private_attributes__ else None
@@ -116,8 +120,37 @@ class ModelParameters:
         return validated_again(self.model, self.opened(text) or "{}")
 
     def restore(self, params: Any) -> Stored:
-        """Return the same text."""
+        """Return the same text, with copies of large values: each job deletes its own."""
+        if isinstance(params, dict):
+            params = {name: self._copied(item) for name, item in params.items()}
         return Stored() if params is None else Stored(json.dumps(params))
+
+    def _copied(self, item: Any) -> Any:
+        if self.files is None or not is_reference(item):
+            return item
+        return self.files.put(self.files.get(item))
+
+    def is_elsewhere(self, text: str | None) -> bool:
+        """Return whether a store has to be read for the parameters, which may take time."""
+        return self.files is not None and text is not None and STORED in text
+
+    def stored_elsewhere(self, job_type: str, text: str, files: LargeValues) -> str:
+        """Return JSON text with references to the values that are large.
+
+        What is or has a secret stays. Raises `InvalidParameters` for what looks like a reference,
+        and `LargeValuesUnavailable`.
+        """
+        if len(text) <= files.over and STORED not in text:
+            return text
+        params: dict[str, Any] = json.loads(text)
+        for name, item in params.items():
+            if is_reference(item):
+                raise InvalidParameters(job_type, [(name, f"{STORED} is a reserved name")])
+            if not (self.has_secrets and is_secret(self.model, name)):
+                part = _dumped(item)
+                if len(part) > files.over:
+                    params[name] = files.put(part)
+        return _dumped(params)
 
     def sealed(self, text: str) -> str:
         """Return JSON text with its secrets encrypted, if the application has keys."""
@@ -126,10 +159,16 @@ class ModelParameters:
         return _dumped(with_secrets(self.model, json.loads(text), self.sealer.seal))
 
     def opened(self, text: str | None) -> str | None:
-        """Return stored text with its secrets as they were given. Raises `SecretNotOpened`."""
-        if text is None or not self.has_secrets or SEALED not in text:
+        """Return stored text with its secrets and large values as they were given.
+
+        Raises `SecretNotOpened`, and what `large_values.open_value` raises.
+        """
+        if text is None or not (STORED in text or (self.has_secrets and SEALED in text)):
             return text
-        return _dumped(self.opened_value(json.loads(text)))
+        params = json.loads(text)
+        if isinstance(params, dict):
+            params = {name: open_large(self.files, item) for name, item in params.items()}
+        return _dumped(self.opened_value(params))
 
     def opened_value(self, params: Any) -> Any:
         """Return parameters as they were read, with their secrets as they were given.
@@ -142,15 +181,17 @@ class ModelParameters:
 
     def secrets_in(self, text: str | None) -> Iterator[str]:
         """Yield the texts and numbers in the secrets of a job's JSON text, if they can be read."""
-        if self.has_secrets:
+        if self.has_secrets and text is not None:
             with suppress(SecretNotOpened, RecursionError, ValueError):
-                yield from secret_values(self.model, self.opened(text))
+                secrets = self.opened_value(json.loads(text))
+                yield from secret_values(self.model, _dumped(secrets))
 
 
 class MappedParameters:
     """Parameters in a SQLAlchemy model with a table of its own, joined to `jobs`."""
 
     def __init__(self, joined: "MappedTable") -> None:
+        self.files: LargeValues | None = None
         self.mapped = joined.mapped
         self.joined = joined
         self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}

@@ -42,7 +42,7 @@ OF_DEPENDENCIES: Final = (
 GROUP_BEFORE: Final = select(groups.c.id).where(
     or_(groups.c.then_id == _job_id, groups.c.then_id.in_(_repeated))
 )
-OF_MEMBERS: Final = (
+OF_MEMBERS: Final[Any] = (
     select(*_columns)
     .where(IS_MEMBER_BETWEEN)
     .order_by(jobs.c.id)

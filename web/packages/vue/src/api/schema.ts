@@ -3773,7 +3773,10 @@ export interface operations {
     };
     get_job: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether large parameters and a large result are read from their store. Otherwise they are objects with `$stored`, `size` and `sha256`. */
+                large_values?: boolean;
+            };
             header?: never;
             path: {
                 /** @description ID of the job. */
@@ -3790,6 +3793,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
             /** @description Authentication required. */
