@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horae.runtime.components import Components
     from horae.runtime.inline import InlineNode
     from horae.settings import Settings
+    from horae.storage.engine import Database
     from horae.types import AsyncJobGroup, Attempt, JobGroup
     from horae.types.options import StartOptions
 
@@ -35,6 +36,18 @@ class JoinsTransactions(Protocol):
         ...
 
 
+class AdaptersOfTest(Protocol):
+    """Replaces adapters of an application while a test lasts."""
+
+    def open(self, database: "Database", /) -> None:
+        """Change a database before its first use."""
+        ...
+
+    def adapt(self, made: "Components", /) -> "Components":
+        """Return the adapters to use instead."""
+        ...
+
+
 class Opened:
     """The adapters and the clients for jobs of one application, each made when it is needed."""
 
@@ -47,6 +60,8 @@ class Opened:
     ) -> None:
         self.settings, self._registry, self._hooks = settings, registry, hooks
         self._joins = joins
+        self.test: AdaptersOfTest | None = None
+        """What replaces adapters at present; set by `horae.testing`."""
         self.opening = ForkSafeLock(reentrant=True)
 
     @lazy_property
@@ -68,6 +83,8 @@ class Opened:
                 level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes
             )
         database = opened_database(given)
+        if self.test is not None:
+            self.test.open(database)
         try:
             migrations.ensure(database)
             adapters = Adapters(given, database)
@@ -87,7 +104,7 @@ class Opened:
             observers=self._hooks.starts,
         )
         registry.add_built_in(BulkJob(database, registry, jobs))
-        return Components(
+        made = Components(
             database,
             registry,
             adapters.live,
@@ -96,6 +113,7 @@ class Opened:
             keep_logs,
             adapters.replica,
         )
+        return made if self.test is None else self.test.adapt(made)
 
     @lazy_property
     def inline(self) -> "InlineNode":

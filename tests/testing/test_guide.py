@@ -1,4 +1,4 @@
-"""The guide to testing: its first job fails as the page shows, and the mended one passes."""
+"""The guide to testing: its tests pass, and the job that crashes fails as the page shows until it is mended."""
 
 import re
 import subprocess
@@ -16,19 +16,14 @@ def block(title: str) -> str:
 
 
 def outcome_of(folder: Path, shop: str) -> subprocess.CompletedProcess[str]:
-    (folder / "shop.py").write_text(shop)
-    (folder / "test_shop.py").write_text(block("test_shop.py"))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        "test_shop.py",
-    ]
+    return run_tests(folder, {"shop.py": shop, "test_shop.py": block("test_shop.py")})
+
+
+def run_tests(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    plugins = ["-p", "no:cacheprovider", "-p", "no:randomly", "-p", "horae.pytest_plugin"]
+    command = [sys.executable, "-m", "pytest", "-q", *plugins]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -44,3 +39,23 @@ def test_the_first_version_fails_and_the_second_passes(tmp_path: Path) -> None:
     assert mark
     right = outcome_of(tmp_path, before + block("shop_mended.py"))
     assert right.returncode == 0, right.stdout
+
+
+def test_the_first_tests_pass(tmp_path: Path) -> None:
+    with_plugin = """
+from mail import sent, sign_up
+
+def test_the_plugin(horae_testing):
+    sign_up("carol")
+    horae_testing.drain()
+    assert sent[-1] == "carol"
+"""
+    files = {
+        "mail.py": block("mail.py"),
+        "test_mail.py": block("test_mail.py"),
+        "test_plugin.py": with_plugin,
+        "pytest.ini": "[pytest]\nhorae_application = mail:horae\n",
+    }
+    done = run_tests(tmp_path, files)
+    assert "4 passed" in done.stdout, done.stdout
+    assert not (tmp_path / "mail.db").exists()

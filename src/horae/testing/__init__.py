@@ -1,7 +1,21 @@
-"""Tools to test the jobs of an application."""
+"""Tools to test the jobs of an application.
 
+Invariants: an application under test has the settings and the database of before when the block
+ends, whatever happened in it; nothing runs beside the test.
+"""
+
+from horae.testing.application import HoraeTesting, testing
+from horae.testing.contexts import job_context
 from horae.testing.crashing import crash_everywhere
 from horae.testing.points import CrashPoint
 from horae.testing.report import BadCrash, CrashReport
 
-__all__ = ["BadCrash", "CrashPoint", "CrashReport", "crash_everywhere"]
+__all__ = [
+    "BadCrash",
+    "CrashPoint",
+    "CrashReport",
+    "HoraeTesting",
+    "crash_everywhere",
+    "job_context",
+    "testing",
+]

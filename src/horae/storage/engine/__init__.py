@@ -75,7 +75,13 @@ from horae.storage.engine.lending import Lender, Lending, lending, lent
 from horae.storage.engine.raw_statements import RawStatement, raw_statement
 from horae.storage.engine.replica import ReadReplica, Reads
 from horae.storage.engine.same_database import SameDatabase
-from horae.storage.engine.sqlite import LOCK_SUFFIX, is_abandoned, make_folder, mode_beside
+from horae.storage.engine.sqlite import (
+    LOCK_SUFFIX,
+    clock_replaced,
+    is_abandoned,
+    make_folder,
+    mode_beside,
+)
 from horae.storage.engine.statement_watch import watched_statements
 from horae.storage.engine.threads import Threads, set_error, set_result
 from horae.storage.engine.unreadable_rows import UNREADABLE, read, readable, readable_page
@@ -136,6 +142,7 @@ __all__ = [
     "Use",
     "advice_for",
     "and_readable",
+    "clock_replaced",
     "condition",
     "conflicts_as_busy",
     "constant",

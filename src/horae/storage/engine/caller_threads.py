@@ -12,6 +12,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import Final, TypeVar
 
+from typing_extensions import override
+
 from horae.errors import DatabaseBusy
 from horae.storage.engine.threads import Threads
 
@@ -93,3 +95,22 @@ class CallerThreads:
 
     async def _run_on(self, threads: Threads, call: Callable[[], T]) -> T:
         return await threads.run(partial(contextvars.copy_context().run, call))
+
+
+class CallingThreadOnly(CallerThreads):
+    """Runs each call where it is made, as the driver of a lent connection may require."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    @override
+    async def run(self, call: Callable[[], T], use: Use) -> T:
+        return call()
+
+    @override
+    def submit(self, call: Callable[[], None], use: Use) -> None:
+        call()
+
+    @override
+    async def finish(self, call: Callable[[], T]) -> T:
+        return call()

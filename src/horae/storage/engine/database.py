@@ -25,7 +25,7 @@ from typing_extensions import override
 from horae.errors import DatabaseBusy
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine import unreadable_rows
-from horae.storage.engine.caller_threads import CallerThreads, Use
+from horae.storage.engine.caller_threads import CallerThreads, CallingThreadOnly, Use
 from horae.storage.engine.connections import (
     BODY_BOUNDS,
     SERVICE_BOUNDS,
@@ -137,6 +137,7 @@ class Database(BuiltAnewInChild):
         """Lends the connection of another library while that has a transaction open in the calling
         thread: statements then run in it, and commit with it.
         """
+        self._of_test: Connection | None = None
         self.caller_threads = CallerThreads(self._pool["pool_size"])
         self._service_threads = Threads(self._pool["pool_size"], "horae-node")
         self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
@@ -250,6 +251,8 @@ class Database(BuiltAnewInChild):
     def transaction(self, isolation: str) -> contextlib.AbstractContextManager[Connection]:
         """Open a transaction for a job's body: committed at the end, rolled back on an error."""
         self.check_file()
+        if self._of_test is not None:
+            return _savepoint(self._of_test)
         return self._body_engine.execution_options(
             **_isolation_options(self.dialect, isolation)
         ).begin()
@@ -321,6 +324,8 @@ class Database(BuiltAnewInChild):
 
     def is_at(self, url: URL) -> bool:
         """Return whether a URL of the application's own engine leads to this database."""
+        if self._of_test is not None:
+            return url == self._of_test.engine.url
         if url.get_backend_name() != self.dialect:
             return False
         if self.dialect == SQLITE:
@@ -373,6 +378,20 @@ class Database(BuiltAnewInChild):
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
         return self._listen(engine, self._connections)
+
+    def lend(self, connection: Connection) -> None:
+        """Run everything in a transaction of a test, and the transactions of bodies as savepoints
+        of it.
+        """
+        self.lender = lambda: contextlib.nullcontext(connection)
+        self._of_test = connection
+        self.caller_threads = CallingThreadOnly()
+
+    def be_temporary(self) -> None:
+        """Do not wait for the disk at commits: a test throws the database away."""
+        if self.dialect == SQLITE:
+            for engine in (self.engine, self.autocommit_engine, self._body_engine):
+                event.listen(engine, "connect", opening.skip_syncs)
 
     def joined(self) -> contextlib.AbstractContextManager[Connection] | None:
         """Return the transaction of another library that statements of this thread join, if any."""
@@ -475,6 +494,13 @@ def nested(connection: Connection) -> contextlib.AbstractContextManager[Any]:
 def side_car_path(database: Database | Engine, name: str) -> Path:
     """Return the path of a side-car file of a SQLite database, which is in the same folder."""
     return Path(f"{database.url.database}-{name}")
+
+
+@contextlib.contextmanager
+def _savepoint(connection: Connection) -> Generator[Connection]:
+    """Run a block within a transaction that is open, so that it can be rolled back alone."""
+    with connection.begin_nested():
+        yield connection
 
 
 def _isolation_options(dialect: str, isolation: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import random
 import re
 import sqlite3
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
@@ -45,6 +47,20 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
+@contextmanager
+def clock_replaced(clock: Callable[[], int]) -> Generator[None]:
+    """Let all SQLite databases of this process go by another clock, for tests.
+
+    `clock`: returns microseconds since 1970.
+    """
+    global now  # noqa: PLW0603 - `register_clock` looks it up at each call
+    before, now = now, clock
+    try:
+        yield
+    finally:
+        now = before
+
+
 def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
     connection.isolation_level = None
@@ -54,6 +70,11 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     )  # with NORMAL a power failure may undo the last commits
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
+
+
+def skip_syncs(connection: sqlite3.Connection, _record: object = None) -> None:
+    """Let commits on a driver connection not wait for the disk."""
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def _use_wal(connection: Any) -> None:

@@ -1,0 +1,82 @@
+"""Temporary databases of the same kind as that of the application, copied from an empty one.
+
+The empty one with all tables is made once for each process and server, because migrations take
+longer than most tests.
+"""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horae.app import Horae
+from horae.errors import HoraeError
+from horae.storage.engine import normalised
+from horae.storage.operations import temporary
+
+_empty: dict[str, Any] = {}
+"""The empty database of each server, and the folder with that of SQLite."""
+
+
+@contextmanager
+def temporary_database(url: str) -> Generator[str]:
+    """Yield the URL of a database with all tables and no rows, which is gone afterwards."""
+    given = normalised(url)
+    if given.get_backend_name() == "sqlite":
+        with tempfile.TemporaryDirectory(
+            prefix="horae-test-", ignore_cleanup_errors=True
+        ) as folder:
+            file = Path(folder) / "test.db"
+            shutil.copy(empty_file(), file)
+            yield f"sqlite:///{file}"
+        return
+    server = f"{given.host}:{given.port}"
+    if server not in _empty:
+        template = temporary.create_database(given)
+        atexit.register(_drop, template)
+        with closing(Horae(template.render_as_string(hide_password=False), hints=False)) as horae:
+            horae.migrate()
+            horae.components.database.transact(temporary.install_clock)
+        _empty[server] = template
+    made = temporary.create_database(given, _empty[server])
+    try:
+        yield made.render_as_string(hide_password=False)
+    finally:
+        temporary.drop_database(made)
+
+
+@contextmanager
+def url_beside(connection: Connection) -> Generator[str]:
+    """Yield the URL of a database that works in the transaction of a connection.
+
+    On SQLite it is a file that nobody opens: the connection may have its database in memory, and
+    what is kept beside the file must not outlive the test.
+    """
+    if connection.dialect.name != "sqlite":
+        yield connection.engine.url.render_as_string(hide_password=False)
+        return
+    driver: Any = connection.connection.driver_connection
+    if not driver.in_transaction:  # the driver begins none before a savepoint
+        connection.exec_driver_sql("BEGIN")
+    with tempfile.TemporaryDirectory(prefix="horae-test-", ignore_cleanup_errors=True) as folder:
+        yield f"sqlite:///{folder}/lent.db"
+
+
+def _drop(template: Any) -> None:
+    with suppress(HoraeError):  # the server may have stopped before this process
+        temporary.drop_database(template)
+
+
+def empty_file() -> Path:
+    """Return a SQLite file with all tables and no rows, to be copied."""
+    if "sqlite" not in _empty:
+        folder = tempfile.TemporaryDirectory(prefix="horae-empty-", ignore_cleanup_errors=True)
+        with closing(Horae(f"sqlite:///{folder.name}/empty.db", hints=False)) as horae:
+            horae.open()
+        _empty["sqlite"] = folder
+    return Path(_empty["sqlite"].name) / "empty.db"

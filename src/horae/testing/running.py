@@ -1,0 +1,198 @@
+"""Runs due jobs in the thread of the test, one after another: the same from run to run.
+
+Claims, bodies and settlements are those of a node. What a node does beside them, such as
+heartbeats, time limits of bodies and log lines, is left out.
+"""
+
+from collections.abc import Callable, Collection
+from random import Random
+from typing import Final
+
+from horae.domain.cluster import PARTITIONS
+from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId, limits
+from horae.live import LiveReport
+from horae.runtime.bodies import FinishedRun, RunEnvironment, stopped_by, with_report
+from horae.runtime.components import Components
+from horae.runtime.inline import CallingThread
+from horae.runtime.liveness import Rescuer
+from horae.runtime.settling import settle_batch
+from horae.storage.jobs import OWED_BY, ClaimScope, claims
+from horae.storage.jobs.limits import filing, lane_claims, limited_claims
+from horae.storage.outcomes import OverdueJob, time_limits
+from horae.storage.schedules import firing
+from horae.types import Attempt
+from horae.types.groups import GroupCanceller
+from horae.types.hooks import Hooks
+from horae.wakeup import Hint, WakeupChannel
+
+NODE: Final = NodeId("node-of-the-test")
+KILLED: Final = NodeId("node-that-is-killed")
+AT_ONCE: Final = 1000
+"""Number of expired jobs that one statement reads."""
+
+
+class JobRunner:
+    """Claims, runs and settles the jobs of one application."""
+
+    def __init__(self, components: Components) -> None:
+        self._components, self._database = components, components.database
+        self._environment = RunEnvironment(
+            components.database, NODE, rng=Random(0), around=components.hooks.around
+        )
+        self._hooks = Hooks(components.database, components.registry)
+        self._groups = GroupCanceller(components.database, components.live, components.wakeup)
+        self.failures: dict[JobId, BaseException] = {}
+        """What bodies raised that are not tried again."""
+
+    def run_one(self, queues: Collection[str] | None) -> JobId | None:
+        """Run the next due job; return its id, or None if no job is due."""
+        claim = self._claim(None if queues is None else tuple(queues))
+        if claim is None:
+            return None
+        kind = self._components.registry.get(claim.type)
+        executor = CallingThread(self._environment)
+        report: LiveReport | None = None
+
+        def note(percentage: int, label: str | None) -> None:
+            nonlocal report
+            report = LiveReport(claim.id, claim.lease, percentage, label)
+
+        attempt = Attempt(claim, kind, note, executor)
+        try:
+            finished = executor.perform(attempt)
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C; settled before it is raised
+            finished = stopped_by(error, attempt, self._environment)
+        self._settle(with_report(finished, report))
+        if isinstance(finished.error, KeyboardInterrupt | SystemExit):
+            raise finished.error
+        return claim.id
+
+    def _claim(self, queues: tuple[str, ...] | None) -> Claim | None:
+        database = self._database
+        scope = ClaimScope(
+            node=NODE, types=tuple(self._components.registry.runnable), queues=queues
+        )
+        work = database.autocommit(claims.next_work)
+        if work.lanes:
+            ahead = database.autocommit(lane_claims.ahead)
+            if ahead.unfiled:
+                database.transact(filing.file)
+                ahead = database.autocommit(lane_claims.ahead)
+            if ahead.due_in <= 0 and (
+                found := database.transact(lane_claims.claim, scope, 1, 1).claims
+            ):
+                return found[0]
+        if work.limited:
+            names = database.autocommit(limited_claims.limited_queues_with_room, scope, 1)
+            if names:
+                found = database.transact(limited_claims.claim, scope, 1, names).claims
+                return found[0] if found else None
+        found = database.autocommit(claims.claim, scope, 1)
+        return found[0] if found else None
+
+    def _settle(self, finished: FinishedRun) -> None:
+        claim = finished.claim
+        settled = self._database.transact(settle_batch, self._environment, [finished])
+        self._groups.act_on(settled.follow_ups)
+        state = settled.released.get(claim.id)
+        if claim.id in settled.settled:
+            state = JobState.FINISHED if finished.settlement is None else finished.settlement.state
+        if finished.error is not None and (state is JobState.FAILED or finished.unbegun):
+            self.failures[claim.id] = finished.error
+        if state in OWED_BY:
+            self._call_hook(claim.id, claim.type, finished.error)
+
+    def _call_hook(self, job_id: JobId, job_type: str, error: BaseException | None) -> None:
+        if error is not None:
+            self._hooks.remember(job_id, error)
+        self._hooks.call_here(job_id, job_type)
+
+    def call_hooks(self) -> None:
+        """Call the hooks that jobs owe which ended without a body."""
+        for name in self._hooks.due():
+            while (owed := self._hooks.take(name)) is not None:
+                self._hooks.call(owed)
+
+    def expire(self) -> int:
+        """Fail the jobs that no node has taken in time; return their number."""
+        pending = {
+            kind.type: kind.time_limits.pending.total_seconds()
+            for kind in self._components.registry
+            if kind.time_limits.pending is not None
+        }
+        failed = 0
+        if pending:
+            found = self._database.autocommit(time_limits.overdue, limits.PENDING, pending)
+            failed += self._fail(found, limits.PENDING)
+        found = self._database.autocommit(time_limits.expired_jobs, AT_ONCE)
+        return failed + self._fail(found, limits.EXPIRED)
+
+    def _fail(self, found: Collection[OverdueJob], limit: limits.TimeLimit) -> int:
+        passed = [(job.id, job.lease) for job in found]
+        return len(self._database.transact(time_limits.expire, passed, limit)) if passed else 0
+
+    def fire(self) -> bool:
+        """Fire the schedules that are due; return whether one of them has moved on."""
+        due = self._database.autocommit(firing.due, range(PARTITIONS), 1e-6)
+        if not due:
+            return False
+        fired = self._database.transact(firing.fire, [each.id for each in due], NODE)
+        return any(
+            each.fired is not None
+            or each.schedule.next_start is None
+            or each.schedule.next_start > each.schedule.now
+            for each in fired
+        )
+
+    def next_due_in(self, horizon: float) -> float | None:
+        """Return in how many seconds something is due next, up to `horizon`; None if nothing is."""
+        database = self._database
+        due = [each.due_in for each in database.autocommit(firing.due, range(PARTITIONS), horizon)]
+        work = database.autocommit(claims.next_work)
+        if work.due_in is not None:
+            due.append(work.due_in)
+        if work.lanes:
+            due.append(database.autocommit(lane_claims.ahead).next_in)
+        return min((each for each in due if 0 < each <= horizon), default=None)
+
+    def crash(self, job: Job) -> bool:
+        """Let a node claim a job and die while its body runs; return False if it is not due."""
+        database = self._database
+        if database.autocommit(claims.claim_one, job.id, KILLED) is None:
+            return False
+        rescuer = Rescuer(self._components.registry, Random(0))
+        rescued, _ = database.transact(rescuer.rescue, [KILLED])
+        for each in rescued:
+            if each.state in OWED_BY:
+                self._call_hook(each.claim.id, each.claim.type, None)
+        return True
+
+
+class RunningChannel:
+    """A wake-up channel that runs jobs when somebody waits for their end, or when they start."""
+
+    connected = False
+    listens = False
+
+    def __init__(
+        self, channel: WakeupChannel, on_wait: Callable[[], None], on_work: Callable[[Hint], None]
+    ) -> None:
+        self._channel, self._on_wait, self._on_work = channel, on_wait, on_work
+
+    def send(self, hint: Hint, *, rode: bool = False) -> None:
+        """Send a hint."""
+        self._channel.send(hint, rode=rode)
+        self._on_work(hint)
+
+    def ride(self, hint: Hint) -> tuple[str, str] | None:
+        """Return None: hints go to no other process."""
+        return self._channel.ride(hint)
+
+    def subscribe(self, listener: Callable[[Hint], None]) -> Callable[[], None]:
+        """Run what is due: the subscriber waits for it."""
+        self._on_wait()
+        return self._channel.subscribe(listener)
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._channel.close()
