@@ -112,16 +112,19 @@ def close(_job: JobContext, number: int) -> None:
 WAYS = [fail, catch_within, commit, roll_back, close]
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_body_that_spoils_its_transaction_leaves_nothing(
-    horae: DjangoHorae, way: Any
-) -> None:
-    jobs.WAYS[way.__name__] = way
-    job = horae.jobs.start(jobs.spoil, how=way.__name__, number=1)
-    async with running_node(horae):
-        ended = await until_state(horae, job.id, "failed", "finished")
-    assert ended.state is JobState.FAILED
-    assert count_elsewhere(horae) == (0, 1)
+async def test_a_body_that_spoils_its_transaction_leaves_nothing(horae: DjangoHorae) -> None:
+    jobs.WAYS.update({way.__name__: way for way in WAYS})
+    started = {
+        way.__name__: horae.jobs.start(jobs.spoil, how=way.__name__, number=number).id
+        for number, way in enumerate(WAYS)
+    }
+    async with running_node(horae, concurrency=1):
+        ended = {
+            name: (await until_state(horae, job_id, "failed", "finished")).state
+            for name, job_id in started.items()
+        }
+    assert ended == dict.fromkeys(started, JobState.FAILED)
+    assert count_elsewhere(horae) == (0, len(WAYS))
 
 
 def test_a_connection_of_django_is_no_session(horae: DjangoHorae) -> None:
