@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,7 +59,7 @@ def horae(database: Database) -> Iterator[Horae]:
 
 
 @contextmanager
-def watching(horae: Horae, **options: Any) -> Iterator[Watch]:
+def watching(horae: Horae, **options: Any) -> Generator[Watch]:
     with closing(Watch(horae, **options)) as watch:
         yield watch
 

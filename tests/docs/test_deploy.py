@@ -19,7 +19,7 @@ from sqlalchemy import make_url
 from horae.cli.lazy_commands import lazy_commands
 from horae.domain.cluster.roles import NodeRole, parse_roles
 from horae.domain.times.duration import parse_duration
-from horae.settings import Settings, settings
+from horae.settings import OTHER_VARIABLES, Settings, settings
 from tests.docs.transcripts import ROOT
 
 FOLDER: Final = ROOT / "examples/deploy"
@@ -65,7 +65,7 @@ def check_settings(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Se
     """Check that these variables are settings with valid values."""
     for name, value in given.items():
         assert (
-            name == "HORAE_APP" or name.removeprefix("HORAE_").lower() in Settings.model_fields
+            name in OTHER_VARIABLES or name.removeprefix("HORAE_").lower() in Settings.model_fields
         ), name
         monkeypatch.setenv(name, value)
     return settings()
