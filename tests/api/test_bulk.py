@@ -49,6 +49,7 @@ async def test_staff_change_jobs_of_everybody(stocked: Horae, client: Client) ->
         "queues": None,
         "owner": None,
         "schedule_id": None,
+        "ids": None,
         "run_at": None,
         "without_hooks": False,
     }

@@ -18,6 +18,7 @@ VIEWS: Final = (
     "",
     "jobs",
     "jobs?states=failed",
+    "errors",
     "schedules",
     "nodes",
     "queues",

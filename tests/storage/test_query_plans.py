@@ -22,7 +22,7 @@ from horae.storage.jobs.reading import OPEN_STATES, JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
 from horae.storage.nodes import nodes
-from horae.storage.operations import doctor
+from horae.storage.operations import doctor, failures
 from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
 from horae.storage.queues import queues
 from tests.harness.applications import url_of
@@ -82,6 +82,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
         connection, "type:imp*", states=OPEN_STATES
     ),
     "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
+    "failures": lambda connection: failures.read(connection, 86_400.0),
     "due work": doctor.due_work,
     "started jobs": doctor.find_started,
 }

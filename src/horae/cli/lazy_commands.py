@@ -49,6 +49,12 @@ ENTRIES: Final = (
         "queues_app",
         "List, pause, resume and limit queues, and let owners take turns.",
     ),
+    Entry(
+        "errors",
+        "errors",
+        "errors",
+        "Show what fails: failed attempts by job type, class of the exception, and place.",
+    ),
     Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),
     Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
     Entry(

@@ -30,6 +30,12 @@ const routes: RouteRecordRaw[] = [
     props: ({ params }) => ({ id: Number(params['id']) }),
   },
   {
+    path: '/errors',
+    name: 'errors',
+    component: () => import('@/views/errors/ErrorsPage.vue'),
+    meta: { title: 'Errors' },
+  },
+  {
     path: '/schedules',
     name: 'schedules',
     component: () => import('@/views/schedules/SchedulesPage.vue'),

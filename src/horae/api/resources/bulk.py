@@ -1,6 +1,6 @@
 """`/api/jobs/bulk/`: change all jobs that meet a filter, by one job, or count them."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
 from pydantic import AwareDatetime, Field
@@ -12,7 +12,7 @@ from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views import JobDetail, JobView
-from horae.domain.jobs import MOST_CHARACTERS, BulkAction
+from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
 from horae.errors import InvalidRequest
 
 MOST_NAMES: Final = 1_000
@@ -34,6 +34,9 @@ class BulkChange(RequestModel):
     )
     schedule_id: int | None = Field(
         None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule."
+    )
+    ids: list[Annotated[int, Field(ge=1, le=LARGEST_ID)]] | None = Field(
+        None, max_length=MOST_IDS, description="Only these jobs."
     )
     query: Storable | None = Field(
         None,

@@ -1,6 +1,7 @@
 """How rows and values look in answers of the HTTP interface. Pure."""
 
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
+from horae.api.views.failures import ErrorGroupItem, ErrorList
 from horae.api.views.groups import GroupView
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.jobs import (
@@ -43,6 +44,8 @@ __all__ = [
     "DeadNodeItem",
     "DeploymentItem",
     "DeploymentList",
+    "ErrorGroupItem",
+    "ErrorList",
     "FailedRunItem",
     "FailedRunList",
     "GroupView",

@@ -8,6 +8,7 @@ from horae.client.jobs.async_jobs import AsyncJobs
 from horae.client.jobs.body_group import AsyncBodyGroup, BodyGroup
 from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkJob
+from horae.client.jobs.bulk_order import BulkFilter
 from horae.client.jobs.filters import page_length, wanted_states
 from horae.client.jobs.jobs import JobPage, Jobs
 
@@ -16,6 +17,7 @@ __all__ = [
     "AsyncJobs",
     "BodyGroup",
     "BodyWaits",
+    "BulkFilter",
     "BulkJob",
     "JobPage",
     "Jobs",

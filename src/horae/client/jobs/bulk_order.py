@@ -10,6 +10,7 @@ from horae.client.jobs import filters
 from horae.client.jobs.searching import search_for
 from horae.domain.jobs import (
     EVERYBODY,
+    MOST_IDS,
     BulkAction,
     JobId,
     JobState,
@@ -28,7 +29,8 @@ from horae.types import Registry
 class BulkFilter(TypedDict, total=False):
     """Which jobs to change: those that meet every filter that is given.
 
-    `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `query` has
+    `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `ids` names at
+    most 5,000 jobs; `query` has
     terms such as `"error:timeout created:2026-11-01..2026-11-22"`. Without any of them nothing is
     changed, unless `all` is True. `by`: who changes them, for the audit log. `technical`: whether
     the query searches error texts for developers, too.
@@ -39,6 +41,7 @@ class BulkFilter(TypedDict, total=False):
     queues: Collection[str] | None
     owner: Whose
     schedule_id: int | None
+    ids: Collection[int] | None
     query: str | None
     all: bool
     by: str | None
@@ -67,6 +70,7 @@ class BulkOrder(BaseModel):
     queues: list[str] | None = None
     owner: str | None = None
     schedule_id: int | None = None
+    ids: list[JobId] | None = None
     query: str | None = None
     technical: bool = True
     by: str | None = None
@@ -81,6 +85,7 @@ class BulkOrder(BaseModel):
             queues=self.queues,
             owner=self.owner,
             schedule_id=self.schedule_id,
+            ids=self.ids,
             before=before,
         )
 
@@ -100,7 +105,8 @@ def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
             f" {', '.join(BulkFilter.__annotations__)}"
         )
     given = cast("dict[str, Any]", which)
-    named = (given.get(name) for name in ("states", "types", "queues", "schedule_id", "query"))
+    names = ("states", "types", "queues", "schedule_id", "ids", "query")
+    named = (given.get(name) for name in names)
     is_filter = (
         any(each is not None for each in named) or which.get("owner", EVERYBODY) is not EVERYBODY
     )
@@ -111,6 +117,8 @@ def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
     states = filters.wanted_states(which.get("states"))
     if (query := which.get("query")) is not None:
         parse_query(query)
+    if (ids := filters.possible_ids(which.get("ids"))) is not None and len(ids) > MOST_IDS:
+        raise InvalidRequest(f"there are {len(ids):,} ids; at most {MOST_IDS:,} are allowed")
     if (by := which.get("by")) is not None:
         foreign_id("by", by)
     return BulkOrder(
@@ -120,6 +128,7 @@ def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
         queues=filters.names_of("queues", which.get("queues")),
         owner=filters.owner_of(which.get("owner", EVERYBODY)),
         schedule_id=filters.possible_id(which.get("schedule_id")),
+        ids=ids,
         query=query,
         technical=which.get("technical", True),
         by=by,

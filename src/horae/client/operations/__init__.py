@@ -2,21 +2,33 @@
 
 from horae.client.operations.change_log import ChangeLog
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
+from horae.client.operations.failures import (
+    DEFAULT_PERIOD,
+    FailureReport,
+    SeenGroup,
+    failures_since,
+    failures_to_change,
+)
 from horae.client.operations.limits import AsyncLimits, Limits
 from horae.client.operations.overview import Overview, take
 from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
 
 __all__ = [
+    "DEFAULT_PERIOD",
     "LARGEST_LIMIT",
     "AsyncLimits",
     "AsyncQueues",
     "ChangeLog",
     "Depth",
+    "FailureReport",
     "Limits",
     "Overview",
     "Queues",
+    "SeenGroup",
     "as_values",
     "depth_named",
     "depths",
+    "failures_since",
+    "failures_to_change",
     "take",
 ]

@@ -18,6 +18,7 @@ from horae.domain.jobs.backend import (
 from horae.domain.jobs.bulk import (
     BULK_QUEUE,
     BULK_TYPE,
+    MOST_IDS,
     BulkAction,
     BulkPreview,
     while_pending,
@@ -33,6 +34,7 @@ from horae.domain.jobs.decisions import (
     Snooze,
     problem_of_rule,
 )
+from horae.domain.jobs.failures import Failure, FailureGroup, group_failures
 from horae.domain.jobs.groups import (
     AWAITED_BY_GROUP,
     AWAITED_BY_JOBS,
@@ -137,6 +139,7 @@ __all__ = [
     "MAX_CRASHES",
     "MOST_BYTES",
     "MOST_CHARACTERS",
+    "MOST_IDS",
     "MOST_LINES",
     "OF_SCHEDULE",
     "OWN_BACKEND",
@@ -160,6 +163,8 @@ __all__ = [
     "ErrorClass",
     "ErrorRule",
     "Failed",
+    "Failure",
+    "FailureGroup",
     "Field",
     "Group",
     "GroupId",
@@ -217,6 +222,7 @@ __all__ = [
     "described",
     "end_if_complete",
     "finished",
+    "group_failures",
     "kept_for",
     "level_name",
     "parse_query",

@@ -12,6 +12,8 @@ BULK_TYPE: Final = "horae.bulk"
 """The name of the job type; names that begin with `horae.` are reserved."""
 BULK_QUEUE: Final = "horae.bulk"
 """The queue of its jobs: every worker serves it, even if other queues are paused or limited."""
+MOST_IDS: Final = 5_000
+"""Maximum number of jobs that one change may name by their ids, which its parameters contain."""
 
 
 class BulkAction(StrEnum):

@@ -8,6 +8,9 @@ export type Problem = Readonly<Schemas['ProblemItem']>
 export type HoraeNode = Readonly<Schemas['NodeItem']>
 export type NodeList = Readonly<Schemas['NodeList']>
 export type Queue = Readonly<Schemas['QueueItem']>
+/** Failures that have one cause. */
+export type ErrorGroup = Readonly<Schemas['ErrorGroupItem']>
+export type ErrorList = Readonly<Schemas['ErrorList']>
 /** A limit by key, with what it holds back. */
 export type KeyLimit = Readonly<Schemas['LimitItem']>
 /** New numbers of a limit by key: starts per period, or jobs at a time. */

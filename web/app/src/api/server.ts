@@ -3,6 +3,7 @@ import { shallowRef } from 'vue'
 
 import type {
   AuditPage,
+  ErrorList,
   Group,
   KeyLimit,
   LimitNumbers,
@@ -63,6 +64,8 @@ export const server = {
   /** The job types that may be started over HTTP, as the API describes itself. */
   publicTypes: async () =>
     publicTypesOf(await json<{ paths: Record<string, unknown> }>('GET', '/api/openapi.json')),
+  errors: (since: string, type: string | null, signal?: AbortSignal) =>
+    json<ErrorList>('GET', '/api/errors/', { query: { since, type }, signal }),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const

@@ -16,6 +16,7 @@ export interface PageLink {
 const PAGES: readonly PageLink[] = [
   { name: 'overview', title: 'Overview', icon: 'overview', key: 'o', staff: true },
   { name: 'jobs', title: 'Jobs', icon: 'jobs', key: 'j', staff: false },
+  { name: 'errors', title: 'Errors', icon: 'errors', key: 'e', staff: true },
   { name: 'schedules', title: 'Schedules', icon: 'schedules', key: 's', staff: true },
   { name: 'queues', title: 'Queues', icon: 'queues', key: 'q', staff: true },
   { name: 'limits', title: 'Limits', icon: 'limits', key: 'l', staff: true },

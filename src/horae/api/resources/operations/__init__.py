@@ -1,11 +1,21 @@
-"""Endpoints for operators: queues, limits, nodes, overview, change log, metrics and health."""
+"""Endpoints for operators: queues, limits, nodes, overview, errors, audit, metrics and health."""
 
 from typing import Final
 
-from horae.api.resources.operations import audit, health, limits, metrics, nodes, overview, queues
+from horae.api.resources.operations import (
+    audit,
+    errors,
+    health,
+    limits,
+    metrics,
+    nodes,
+    overview,
+    queues,
+)
 
 __all__ = ["OPERATIONS"]
 
 OPERATIONS: Final = tuple(
-    resource.router for resource in (queues, limits, nodes, overview, audit, health, metrics)
+    resource.router
+    for resource in (queues, limits, nodes, overview, errors, audit, health, metrics)
 )

@@ -177,6 +177,11 @@ def _read_ranges(
     if first is None:
         return None
     high = last + 1 if wanted.before is None else min(wanted.before, last + 1)
+    if wanted.ids is not None:
+        first, high = (
+            max(first, min(wanted.ids, default=high)),
+            min(high, max(wanted.ids, default=0) + 1),
+        )
     for term in () if search is None else search.query.terms:
         if isinstance(term.condition, HasId) and not term.negated:
             first, high = max(first, term.condition.id), min(high, term.condition.id + 1)

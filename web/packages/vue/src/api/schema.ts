@@ -102,6 +102,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/errors/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Errors
+         * @description Group the failed attempts by job type, class of the exception, and place in the application.
+         *
+         *     The largest group comes first. To retry or delete the jobs of a group, send its `job_ids` to
+         *     `/api/jobs/bulk/`.
+         */
+        get: operations["list_errors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events/": {
         parameters: {
             query?: never;
@@ -1179,6 +1202,11 @@ export interface components {
              */
             delay?: string | null;
             /**
+             * Ids
+             * @description Only these jobs.
+             */
+            ids?: number[] | null;
+            /**
              * Owner
              * @description Owner of the jobs; only for staff.
              */
@@ -1259,6 +1287,21 @@ export interface components {
             pid: number;
         };
         /**
+         * DeployedItem
+         * @description A version of the schedules of a module.
+         */
+        DeployedItem: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Key */
+            key: string;
+            /** Module */
+            module: string;
+        };
+        /**
          * DeploymentItem
          * @description One version of the schedules that a module declares.
          */
@@ -1300,6 +1343,82 @@ export interface components {
         DeploymentList: {
             /** Deployments */
             deployments: components["schemas"]["DeploymentItem"][];
+        };
+        /**
+         * ErrorGroupItem
+         * @description Failures of one job type, with one class of exception, at one place.
+         */
+        ErrorGroupItem: {
+            /**
+             * Count
+             * @description Failed attempts.
+             */
+            count: number;
+            /**
+             * Error
+             * @description The text of the latest failure.
+             */
+            error: string | null;
+            /**
+             * Error Class
+             * @description The class of the exception; null if the job failed without one.
+             */
+            error_class: string | null;
+            /**
+             * First On
+             * Format: date-time
+             */
+            first_on: string;
+            /**
+             * Job Ids
+             * @description The jobs that have failed for good, the latest failure first.
+             */
+            job_ids: number[];
+            /**
+             * Key
+             * @description Stays the same while type, class, file and function do.
+             */
+            key: string;
+            /**
+             * Last On
+             * Format: date-time
+             */
+            last_on: string;
+            /** @description The last deployment before the first of these failures; null if they are older than the deployments of the period, or if this is not known. */
+            new_since: components["schemas"]["DeployedItem"] | null;
+            /**
+             * Place
+             * @description The last frame of the application in the traceback: file, line and function. Null without a traceback.
+             * @example shop/mail.py:41 in send
+             */
+            place: string | null;
+            /** Sample Job */
+            sample_job: number;
+            /**
+             * Traceback
+             * @description The end of the traceback of the latest failure.
+             */
+            traceback: string | null;
+            /** Type */
+            type: string;
+        };
+        /**
+         * ErrorList
+         * @description The groups of failures, the largest first.
+         */
+        ErrorList: {
+            /**
+             * Complete
+             * @description False if there were too many failures to count all; then the oldest lack.
+             */
+            complete: boolean;
+            /** Groups */
+            groups: components["schemas"]["ErrorGroupItem"][];
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
         };
         /**
          * FailedRunItem
@@ -3279,6 +3398,67 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_errors: {
+        parameters: {
+            query?: {
+                /** @description How far to look back, at most 90 days. */
+                since?: string;
+                /** @description Only failures of this job type. */
+                type?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorList"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

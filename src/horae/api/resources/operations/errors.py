@@ -1,0 +1,39 @@
+"""`/api/errors/`: what fails, in groups that have one cause."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from horae.api.dependencies import Reader, ServicesHere
+from horae.api.models import RequestModel, Storable
+from horae.api.problems import document_errors
+from horae.api.views import ErrorList
+from horae.client.operations import failures_since
+from horae.domain.names import LONGEST_NAME
+
+router = APIRouter(prefix="/api/errors", tags=["operations"])
+
+
+class ErrorQuery(RequestModel):
+    """Which failures to group."""
+
+    since: Storable = Field(
+        "24h", min_length=1, max_length=50, description="How far to look back, at most 90 days."
+    )
+    type: Storable | None = Field(
+        None, min_length=1, max_length=LONGEST_NAME, description="Only failures of this job type."
+    )
+
+
+@router.get("/", responses=document_errors(400))
+async def list_errors(
+    services: ServicesHere, _actor: Reader, query: Annotated[ErrorQuery, Query()]
+) -> ErrorList:
+    """Group the failed attempts by job type, class of the exception, and place in the application.
+
+    The largest group comes first. To retry or delete the jobs of a group, send its `job_ids` to
+    `/api/jobs/bulk/`.
+    """
+    found = await services.on_thread(failures_since, services.reads, query.since, query.type)
+    return ErrorList.model_validate(found)

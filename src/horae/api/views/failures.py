@@ -1,0 +1,64 @@
+"""Groups of failures in responses."""
+
+from datetime import datetime
+
+from pydantic import AliasPath, Field
+
+from horae.api.models import View
+from horae.domain.jobs import JobId
+
+
+class DeployedItem(View):
+    """A version of the schedules of a module."""
+
+    key: str
+    module: str
+    at: datetime
+
+
+class ErrorGroupItem(View):
+    """Failures of one job type, with one class of exception, at one place."""
+
+    key: str = Field(description="Stays the same while type, class, file and function do.")
+    type: str
+    error_class: str | None = Field(
+        description="The class of the exception; null if the job failed without one."
+    )
+    place: str | None = Field(
+        description=(
+            "The last frame of the application in the traceback: file, line and function. Null"
+            " without a traceback."
+        ),
+        examples=["shop/mail.py:41 in send"],
+    )
+    count: int = Field(description="Failed attempts.")
+    job_ids: list[JobId] = Field(
+        validation_alias="failed_jobs",
+        description="The jobs that have failed for good, the latest failure first.",
+    )
+    first_on: datetime = Field(validation_alias="first_at")
+    last_on: datetime = Field(validation_alias="last_at")
+    new_since: DeployedItem | None = Field(
+        description=(
+            "The last deployment before the first of these failures; null if they are older than"
+            " the deployments of the period, or if this is not known."
+        )
+    )
+    sample_job: int = Field(validation_alias=AliasPath("sample", "job_id"))
+    error: str | None = Field(
+        validation_alias=AliasPath("sample", "error"), description="The text of the latest failure."
+    )
+    traceback: str | None = Field(
+        validation_alias=AliasPath("sample", "traceback"),
+        description="The end of the traceback of the latest failure.",
+    )
+
+
+class ErrorList(View):
+    """The groups of failures, the largest first."""
+
+    since: datetime
+    complete: bool = Field(
+        description="False if there were too many failures to count all; then the oldest lack."
+    )
+    groups: list[ErrorGroupItem]

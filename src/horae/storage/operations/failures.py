@@ -1,0 +1,134 @@
+"""The failures of a period, read in bounded pieces from indexes that other statements need, too.
+
+No index names failed attempts: it would cost every settlement. So two ends of indexes are read: the
+newest failed jobs with all their failed attempts, and the newest attempts of all, among which are
+the failures of jobs that were retried since.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    func,
+    literal,
+    select,
+    union_all,
+)
+
+from horae.domain.jobs import AttemptOutcome, Failure, JobState
+from horae.storage.engine import PerDatabase, readable, seconds_ago
+from horae.storage.jobs import job_attempts, jobs
+from horae.storage.schedules.tables import deployments
+
+MOST_READ: Final = 5_000
+"""Maximum number of failed jobs, and of attempts, that are read."""
+TRACEBACK_END: Final = 3_000
+"""Characters of a traceback that are read, from its end: there is the error and what raised it."""
+MOST_DEPLOYMENTS: Final = 100
+"""Maximum number of deployments in the period that are read, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """Failures since a moment. `complete`: no failed job was left out."""
+
+    since: datetime
+    found: list[Failure]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """When a version of a module was deployed."""
+
+    key: str
+    module: str
+    at: datetime
+
+
+_limit = bindparam("limit", type_=Integer())
+_since = seconds_ago("seconds")
+_has_failed = job_attempts.c.outcome.in_(
+    [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
+)
+_failed = (
+    select(jobs.c.id, jobs.c.finished_at)
+    .where(jobs.c.state == JobState.FAILED)
+    .order_by(jobs.c.id.desc())
+    .limit(_limit)
+    .cte("failed")
+)
+_newest = (
+    select(job_attempts.c.job_id, job_attempts.c.lease)
+    .order_by(job_attempts.c.job_id.desc(), job_attempts.c.lease.desc())
+    .limit(_limit)
+    .cte("newest")
+)
+_end = PerDatabase(
+    func.right(job_attempts.c.traceback, TRACEBACK_END, type_=Text()),
+    func.substr(job_attempts.c.traceback, -TRACEBACK_END, type_=Text()),
+)
+_ended_at = func.coalesce(job_attempts.c.finished_at, jobs.c.finished_at)
+_columns = (
+    jobs.c.id.label("job_id"),
+    jobs.c.type,
+    _ended_at.label("at"),
+    job_attempts.c.outcome,
+    func.coalesce(job_attempts.c.error, jobs.c.error).label("error"),
+    _end.label("traceback"),
+)
+_of_failed_jobs = (
+    select(*_columns, literal(1, Integer()).label("has_failed"))
+    .select_from(
+        _failed.join(jobs, jobs.c.id == _failed.c.id).outerjoin(
+            job_attempts, and_(job_attempts.c.job_id == jobs.c.id, _has_failed)
+        )
+    )
+    .where(_ended_at >= _since)
+)
+_of_other_jobs = (
+    select(*_columns, literal(0, Integer()).label("has_failed"))
+    .select_from(
+        _newest.join(
+            job_attempts,
+            and_(
+                job_attempts.c.job_id == _newest.c.job_id,
+                job_attempts.c.lease == _newest.c.lease,
+            ),
+        ).join(jobs, jobs.c.id == job_attempts.c.job_id)
+    )
+    .where(_has_failed, jobs.c.state != JobState.FAILED, job_attempts.c.finished_at >= _since)
+)
+_all = union_all(_of_failed_jobs, _of_other_jobs).subquery("failure")
+READ: Final = select(_all).order_by(_all.c.at.desc()).limit(2 * _limit)
+PERIOD: Final = select(
+    _since, select(func.count()).where(_failed.c.finished_at >= _since).scalar_subquery()
+)
+DEPLOYED: Final = (
+    select(deployments.c.key, deployments.c.module, deployments.c.created_at)
+    .where(deployments.c.created_at > _since)
+    .order_by(deployments.c.created_at.desc())
+    .limit(MOST_DEPLOYMENTS)
+)
+
+
+def read(connection: Connection, seconds: float, limit: int = MOST_READ) -> Failures:
+    """Return the failures of the last `seconds`, the latest first."""
+    given = {"seconds": seconds, "limit": limit}
+    since, failed = connection.execute(PERIOD, given).one()
+    rows = connection.execute(READ, given).mappings()
+    found = readable(
+        jobs.name, rows, lambda row: Failure(**{**row, "has_failed": bool(row["has_failed"])})
+    )
+    return Failures(since=since, found=found, complete=failed < limit and len(found) < 2 * limit)
+
+
+def deployed(connection: Connection, seconds: float) -> list[Deployed]:
+    """Return what was deployed in the last `seconds`, the latest first."""
+    return [Deployed(*row) for row in connection.execute(DEPLOYED, {"seconds": seconds})]

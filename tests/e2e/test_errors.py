@@ -1,0 +1,43 @@
+"""The view "Errors": groups with a sample, and all jobs of one retried in few clicks."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from horae.storage.engine.database import Database
+from tests.e2e.serving import Served
+from tests.e2e.test_views import settle
+from tests.harness.node_processes import wait_until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def database(sqlite_database: Database) -> Database:
+    """The page looks the same whatever the database is."""
+    return sqlite_database
+
+
+def test_what_failed_is_grouped_and_retried_together(page: Page, node: Served) -> None:
+    page.goto("errors")
+    settle(page)
+    expect(page.get_by_role("heading", name="Nothing has failed in this time")).to_be_visible()
+    for printer in ("in the cellar", "on the roof"):
+        node.begin("print_report", printer=printer)
+    node.begin("call_supplier")
+    wait_until(lambda: sum(each["count"] for each in node.read("errors/")["groups"]) == 3)
+    page.get_by_test_id("refresh-now").click()
+    groups = page.get_by_test_id("errors").get_by_role("article")
+    expect(groups).to_have_count(2)
+    reports = groups.filter(has_text="print_report")
+    expect(reports).to_contain_text("e2e/application.py")
+    expect(groups.filter(has_text="call_supplier")).to_contain_text("all were retried")
+    reports.get_by_text("Latest: job").click()
+    expect(reports.get_by_label("Traceback")).to_contain_text("raise NoPrinter(printer)")
+    reports.get_by_role("button", name="Retry 2 jobs").click()
+    expect(page.get_by_test_id("reached")).to_contain_text("Retry 2 jobs of type print_report")
+    expect(page.get_by_test_id("reached-jobs")).to_contain_text("on the roof")
+    page.get_by_test_id("confirm-group").click()
+    expect(page.get_by_test_id("job-state")).to_have_attribute("data-state", "finished")
+    assert len(node.read("jobs/?types=print_report")["jobs"]) == 4
+    page.goto("errors?since=1h")
+    expect(page.get_by_test_id("range")).to_have_value("1h")

@@ -1,0 +1,58 @@
+import type { JobDetail } from '@horae/vue'
+
+import type { ErrorGroup } from '@/api/model'
+import { client } from '@/api/server'
+import type { MatchingCount } from '@/jobs/matching'
+
+/** The ranges that the page offers, as the API names them. */
+export const RANGES = [
+  { since: '1h', title: 'Last hour' },
+  { since: '24h', title: 'Last 24 hours' },
+  { since: '7d', title: 'Last 7 days' },
+  { since: '30d', title: 'Last 30 days' },
+] as const
+
+export const DEFAULT_RANGE = '24h'
+
+/** Return the range of a URL; one that the page does not offer becomes the default. */
+export function rangeOf(given: unknown): string {
+  return RANGES.find(({ since }) => since === given)?.since ?? DEFAULT_RANGE
+}
+
+export type GroupAction = 'retry' | 'delete'
+
+/** A job that a change would reach, as it is shown before. */
+export interface Reached {
+  readonly id: number
+  readonly owner: string | null
+  readonly human_readable_error: string
+}
+
+export interface GroupPreview extends MatchingCount {
+  readonly newest: readonly Reached[]
+}
+
+/** The body of a request that changes the failed jobs of a group. */
+function bodyOf(group: ErrorGroup): Record<string, unknown> {
+  return { ids: group.job_ids, types: [group.type], states: ['failed'] }
+}
+
+/** Count the jobs of a group that an action would change now, and return some of them. */
+export function previewGroup(action: GroupAction, group: ErrorGroup): Promise<GroupPreview> {
+  const body = bodyOf(group)
+  return client.transport.json('POST', `/api/jobs/bulk/${action}/preview/`, { body })
+}
+
+/** Start a job that performs an action for the failed jobs of a group, and return it. */
+export function changeGroup(action: GroupAction, group: ErrorGroup): Promise<JobDetail> {
+  const body = bodyOf(group)
+  return client.transport.json('POST', `/api/jobs/bulk/${action}/`, { body })
+}
+
+/** The text of a group's error: without its class, which stands before it. */
+export function messageOf({ error, error_class }: ErrorGroup): string {
+  const text = error ?? 'It ended without the text of an error.'
+  return error_class !== null && text.startsWith(`${error_class}: `)
+    ? text.slice(error_class.length + 2)
+    : text
+}
