@@ -13,6 +13,7 @@ from tests.docs.transcripts import ROOT
 
 TESTED_ELSEWHERE: Final = {
     "docs/guides/django.md": "tests/docs/test_django.py",  # its blocks are files of a project
+    "docs/guides/forecast.md": "tests/docs/test_forecast.py",
     "docs/guides/testing.md": "tests/testing/test_guide.py",  # its tests run under pytest
 }
 """Pages that a test of their own runs."""

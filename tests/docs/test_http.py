@@ -6,17 +6,9 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
-import httpx
-import pytest
-
-from horae import Horae
-from horae.storage.engine.database import Database
-from tests.api.clients import BASE, WHO, by_header
-from tests.docs.transcripts import Command, code_of, commands_of, is_as_shown, run
-from tests.harness.applications import application
+from tests.docs.transcripts import Command, commands_of, is_as_shown, run
 
 PAGE: Final = "docs/guides/http.md"
 APPLICATION: Final = """
@@ -64,39 +56,3 @@ def test_the_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
             )
             printed = run(typed, tmp_path, {})
             assert is_as_shown(typed, printed), (typed.typed, printed)
-
-
-async def django(scope: Any, _receive: Any, send: Any) -> None:
-    """An ASGI application in place of Django's."""
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": f"Django: {scope['path']}".encode()})
-
-
-@pytest.fixture
-def shop(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Generator[Horae]:
-    """A project with jobs, and the parts of Django that `asgi.py` imports."""
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "shop.settings")
-    with application(sqlite_database) as horae:
-        modules: dict[str, dict[str, Any]] = {
-            "django.core.asgi": {"get_asgi_application": lambda: django},
-            "shop.jobs": {"horae": horae, "who_asks": by_header},
-        }
-        for name in ("django", "django.core", "django.core.asgi", "shop", "shop.jobs"):
-            module = ModuleType(name)
-            vars(module).update(modules.get(name, {}))
-            monkeypatch.setitem(sys.modules, name, module)
-        yield horae
-
-
-@pytest.mark.usefixtures("shop")
-async def test_beside_django() -> None:
-    module: dict[str, Any] = {}
-    exec(code_of(PAGE, "# asgi.py"), module)
-    transport = httpx.ASGITransport(module["application"])
-    async with httpx.AsyncClient(
-        transport=transport, base_url=BASE, headers={WHO: "alice"}
-    ) as client:
-        me = await client.get("/work/api/session/")
-        others = [(await client.get(path)).text for path in ("/", "/admin/login/", "/workers")]
-    assert me.json()["id"] == "alice"
-    assert others == ["Django: /", "Django: /admin/login/", "Django: /workers"]
