@@ -87,7 +87,7 @@ def test_nodes_are_notified_of_what_is_committed(
     """Whoever claims upon the hint would otherwise find nothing, and look again only after seconds."""
     committed: list[int] = []
     monkeypatch.setattr(
-        counting.components.wakeup, "send", lambda _: committed.append(saved(counting))
+        counting.components.wakeup, "send", lambda _, **__: committed.append(saved(counting))
     )
     start(counting.jobs)
     assert committed == [1]
