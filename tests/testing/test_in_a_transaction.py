@@ -124,3 +124,12 @@ async def test_coroutines_in_a_transaction(shop: Shop, connection: Connection) -
         job = await shop.ship.aio.start(order=1)
         assert await shop.horae.aio.jobs.wait(job) == 1
         assert len(t.started(shop.ship)) == 1
+
+
+def test_jobs_from_before_the_test_do_not_count(shop: Shop, connection: Connection) -> None:
+    with testing(shop.horae, connection=connection):
+        shop.ship.start(order=1)
+    with testing(shop.horae, connection=connection) as t:
+        t.nothing_started()
+        shop.ship.start(order=2)
+        assert len(t.started(shop.ship)) == 1
