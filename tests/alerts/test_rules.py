@@ -81,14 +81,14 @@ def late(number: int) -> LateSchedule:
                         host="h",
                         pid=7,
                         held=3,
-                        fate="1 are failed, 2 run again",
+                        fate="1 failed, 2 to run again",
                     )
                 ]
             ),
             "node_dead:n1",
             (
-                "node 'one' (pid 7 on h) has stopped without unregistering; of its 3 jobs 1 are failed,"
-                " 2 run again"
+                "node 'one' (pid 7 on h) has stopped without unregistering; it held 3 jobs:"
+                " 1 failed, 2 to run again"
             ),
         ),
     ],

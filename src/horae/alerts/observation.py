@@ -32,7 +32,7 @@ class IdleSlots:
 class LostNode:
     """A node that has ended without unregistering.
 
-    `fate`: what has become of the jobs that it held, such as `2 run again, 1 failed`.
+    `fate`: what has become of the jobs that it held, such as `1 failed, 2 to run again`.
     """
 
     id: str

@@ -1,6 +1,5 @@
 """Reads an observation from the database."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -111,7 +110,7 @@ def _dead(seen: Collection[SeenNode]) -> list[LostNode]:
             host=node.host_name,
             pid=node.view.pid,
             held=node.view.running,
-            fate="none is taken over yet",
+            fate="not taken over yet",
         )
         for node in seen
         if not node.alive
@@ -134,9 +133,8 @@ def _removed(database: Database, seconds: float) -> list[LostNode]:
 
 
 def _fate(jobs: Mapping[str, int]) -> str:
-    words = {"pending": "run again"}
-    counts = Counter({words.get(state, f"are {state}"): count for state, count in jobs.items()})
-    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    words = {"pending": "to run again"}
+    return ", ".join(f"{count} {words.get(state, state)}" for state, count in sorted(jobs.items()))
 
 
 def _named(keys: Collection[str], rule: Rule) -> list[str]:

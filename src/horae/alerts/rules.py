@@ -191,7 +191,8 @@ def _idle(seen: Observation) -> Iterator[FoundProblem]:
 
 def _dead(seen: Observation) -> Iterator[FoundProblem]:
     for each in seen.dead_nodes:
-        held = f"; of its {each.held} jobs {each.fate}" if each.held else "; it held no job"
+        jobs = "a job" if each.held == 1 else f"{each.held} jobs"
+        held = f"; it held {jobs}: {each.fate}" if each.held else "; it held no job"
         yield FoundProblem(
             key=f"{Rule.NODE_DEAD}:{each.id}",
             rule=Rule.NODE_DEAD,
