@@ -16,6 +16,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeGuard
 from uuid import uuid4
 
+from typing_extensions import override
+
 from horae.errors import ConfigurationError, HoraeError, Unavailable
 from horae.guarded_log import guarded_log
 
@@ -58,10 +60,15 @@ class LargeValues:
             found: tuple[Any, str] = url_to_fs(url)
         except (ImportError, ValueError) as error:
             raise ConfigurationError(f"large_values (HORAE_LARGE_VALUES): {error}") from error
-        self.over = over
+        self.over, self._url = over, url
         self._files, root = found
         self._root = root.rstrip("/")
         self._is_local = isinstance(self._files, LocalFileSystem)
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a child process makes it again."""
+        return LargeValues, (self._url, self.over)
 
     def put(self, text: str) -> dict[str, Any]:
         """Store a JSON text, and return its reference. Raises `LargeValuesUnavailable`."""

@@ -15,7 +15,7 @@ from horae.types.function import JobFunction
 from horae.types.job_type import JobType
 from horae.types.large_values import LargeValues
 from horae.types.options import DeclaredQueue, refuse_secret_names
-from horae.types.parameters import ModelParameters, Sealer
+from horae.types.parameters import Sealer
 from horae.types.starting import Startable
 
 RESERVED: Final = "horae."
@@ -47,7 +47,7 @@ class Registry:
         `celery:QUEUE`; `sealer`: encrypts the secret parameters of the types;
         `files`: where large values are stored.
         """
-        self._sealer, self.files = sealer, files
+        self.sealer, self.files = sealer, files
         self.queue_backends: Mapping[str, str] = queue_backends or {}
         self._types: dict[str, JobType[Any]] = {}
         self._built_in: dict[str, JobType[Any]] = {}
@@ -83,9 +83,7 @@ class Registry:
             )
         present = self._types.setdefault(job_type.type, job_type)
         job_type.queue_backends = self.queue_backends
-        if isinstance(job_type.parameters, ModelParameters):
-            job_type.parameters.sealer = self._sealer
-            job_type.parameters.files = self.files
+        job_type.parameters.use(self.sealer, self.files)
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
             self._notify()

@@ -8,7 +8,7 @@ hooks, in case the first does not import them.
 
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +16,8 @@ from horae.domain.jobs import KeepLogs
 from horae.errors import ConfigurationError
 from horae.runtime.executors.address import MAIN, Address, problem_of_main
 from horae.types import ApplicationHooks, Hook
+from horae.types.large_values import LargeValues
+from horae.types.parameters import Sealer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class ChildSetup:
     """Those of `around` that a child goes without if it cannot find them."""
     keep_logs: KeepLogs | None = None
     """Which log lines are kept of jobs whose type does not say."""
+    sealer: Sealer | None = field(default=None, repr=False)
+    """Decrypts secret parameters."""
+    files: LargeValues | None = field(default=None, repr=False)
+    """Where large values are stored."""
 
 
 def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> ChildSetup:

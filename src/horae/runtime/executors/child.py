@@ -50,7 +50,9 @@ from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal import ChildJournal
 from horae.storage.engine import Database
 from horae.types import Attempt, Hook, JobType, failed_text
+from horae.types.large_values import LargeValues
 from horae.types.logs import JobLogFilter, lines_on_stderr
+from horae.types.parameters import Sealer
 
 NOT_SET_UP_TEXT: Final = "The process that was to run this job could not be set up."
 PARENT_CHECK: Final = 1.0
@@ -121,6 +123,8 @@ class Child:
             lambda lines: self._send("log", **messages.lines_as_json(lines))
         )
         self._jobs: SimpleQueue[Assigned | None] = SimpleQueue()
+        self._sealer: Sealer | None = None
+        self._files: LargeValues | None = None
         self._job_types: dict[Address, JobType[Any]] = {}
         self._current: Attempt | None = None
         self._cancel: Callable[[], object] | None = None
@@ -151,6 +155,7 @@ class Child:
     def _set_up(self, setup: ChildSetup) -> bool:
         """Import the application and call its hooks; report a failure and return False."""
         step = ""
+        self._sealer, self._files = setup.sealer, setup.files
         self._environment.log_book = KeptLogs(self._log_writer, setup.keep_logs)
         try:
             if setup.application is not None:
@@ -214,6 +219,7 @@ class Child:
         """Import the type of a job at the first one of its type."""
         if job.address not in self._job_types:
             job_type = job_type_at(job.address)
+            job_type.parameters.use(self._sealer, self._files)
             # The job is imported first, because that may set up the application's own logging.
             log_to_stderr(self._environment.node, job)
             self._job_types[job.address] = job_type

@@ -7,7 +7,7 @@ only for what a child reports.
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from horae.domain.jobs import Failed
@@ -26,11 +26,11 @@ from horae.runtime.bodies import (
 )
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import address_of
-from horae.runtime.executors.application import setup_of
+from horae.runtime.executors.application import ChildSetup, setup_of
 from horae.runtime.executors.child_pool import ChildNotReadyError, ChildPool, ProcessLimits
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.executors.messages import Message
-from horae.types import ApplicationHooks, Attempt
+from horae.types import ApplicationHooks, Attempt, Registry
 from horae.types.logs import logs_json
 
 USUAL: Final = ProcessLimits()
@@ -77,17 +77,27 @@ class ProcessExecutor:
         environment: RunEnvironment,
         limits: ProcessLimits = USUAL,
         hooks: ApplicationHooks | None = None,
+        registry: Registry | None = None,
     ) -> None:
-        """`hooks`: the application's hooks that children set up; None for none."""
+        """`hooks`: the application's hooks that children set up; None for none. `registry`: has
+        what they need to read parameters.
+        """
         self._loop = loop
         self._environment = environment
         self._limits = limits
         self._assignments: dict[Attempt, Assignment] = {}
         self._log_book = environment.log_book
         keep_logs = None if self._log_book is None else self._log_book.usual
+
+        def set_up() -> ChildSetup:
+            setup = setup_of(hooks or ApplicationHooks(), keep_logs)
+            if registry is None:
+                return setup
+            return replace(setup, sealer=registry.sealer, files=registry.files)
+
         self._pool = ChildPool(
             loop,
-            lambda: start_child(environment, setup_of(hooks or ApplicationHooks(), keep_logs)),
+            lambda: start_child(environment, set_up()),
             limits,
         )
 

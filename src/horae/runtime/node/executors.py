@@ -7,7 +7,7 @@ from typing import Any
 from horae.runtime.bodies import Executor, RunEnvironment
 from horae.runtime.components import NodeOptions
 from horae.runtime.executors import LoopExecutor, ProcessExecutor, ProcessLimits, ThreadExecutor
-from horae.types import ApplicationHooks, JobType
+from horae.types import ApplicationHooks, JobType, Registry
 
 
 class Executors:
@@ -19,8 +19,9 @@ class Executors:
         environment: RunEnvironment,
         options: NodeOptions,
         hooks: ApplicationHooks,
+        registry: Registry,
     ) -> None:
-        """`hooks`: the hooks of child processes."""
+        """`hooks`: the hooks of child processes; `registry`: has what they need beside them."""
         limits = ProcessLimits(
             most=options.most_children,
             spare=options.spare_children,
@@ -29,7 +30,7 @@ class Executors:
         )
         self.threads = ThreadExecutor(loop, environment)
         self._loop = LoopExecutor(loop, environment)
-        self._processes = ProcessExecutor(loop, environment, limits, hooks)
+        self._processes = ProcessExecutor(loop, environment, limits, hooks, registry)
 
     def warm(self, job_types: Iterable[JobType[Any]]) -> None:
         """Start a child process ahead of the first job, if a type runs in child processes."""

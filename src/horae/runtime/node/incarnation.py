@@ -222,7 +222,13 @@ class Incarnation(BuiltAnewInChild):
             self._environment, signals, timing.settler, rng, self._membership.beat_within
         )
         self._held = HeldJobs(self._settler)
-        self._executors = Executors(self._loop, self._environment, self._options, components.hooks)
+        self._executors = Executors(
+            self._loop,
+            self._environment,
+            self._options,
+            components.hooks,
+            components.registry,
+        )
         self._worker = Workers(
             components.registry, self._new_worker, self._slots, self._options.processes
         )

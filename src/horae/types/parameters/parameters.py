@@ -70,6 +70,10 @@ class Parameters(Protocol):
         """Return the value of the JSON text in the job's row."""
         ...
 
+    def use(self, sealer: Sealer | None, files: LargeValues | None) -> None:
+        """Use what an application has to encrypt secrets and to store large values."""
+        ...
+
     def restore(self, params: Any) -> Stored:
         """Return what to write for a new job with the parameters of an old one, as they were
         read.
@@ -99,6 +103,10 @@ class ModelParameters:
         self._nothing = (
             model.model_construct() if self._empty and not model.__private_attributes__ else None
         )
+
+    def use(self, sealer: Sealer | None, files: LargeValues | None) -> None:
+        """Use what an application has to encrypt secrets and to store large values."""
+        self.sealer, self.files = sealer, files
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
         """Validate the values of a call. Raises `InvalidParameters`."""
@@ -196,6 +204,11 @@ class MappedParameters:
         self.joined = joined
         self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
         self.model = _model_of(self.joined)
+
+    def use(self, sealer: Sealer | None, files: LargeValues | None) -> None:
+        """Use the store of large results; the table of the application has the parameters."""
+        del sealer
+        self.files = files
 
     def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
         """Validate the values of a call. Raises `InvalidParameters`."""

@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from typing_extensions import override
+
 from horae.errors import ConfigurationError, HoraeError
 
 if TYPE_CHECKING:
@@ -26,7 +28,13 @@ class Sealer:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raise `ConfigurationError` if the library that encrypts is not installed."""
+        self._keys = tuple(keys)
         self._fernet: MultiFernet = _fernet_of(keys)
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a child process makes it again; the keys go through its pipe."""
+        return Sealer, (self._keys,)
 
     def seal(self, value: Any) -> Any:
         """Return what is stored in place of a secret JSON value."""
