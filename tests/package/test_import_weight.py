@@ -90,3 +90,22 @@ with horae.node().running():
     assert horae.jobs.wait(horae.jobs.start(double, number=2).id) == 4
 """
     assert "horae.storage.engine.database" in modules_after(program)
+
+
+NODE = """
+from horae import Horae
+horae = Horae("sqlite:///{folder}/horae.db")
+
+@horae.job
+def work() -> None: ...
+
+with horae.node().running():
+    assert horae.jobs.wait(horae.jobs.start(work).id, timeout="20s") is None
+"""
+
+
+def test_a_node_loads_neither_the_orm_nor_what_prints_before_a_body_needs_it(
+    tmp_path: Path,
+) -> None:
+    loaded = modules_after(NODE.format(folder=tmp_path))
+    assert loaded & {"sqlalchemy.orm", "sqlalchemy.ext.asyncio", "rich", "fastapi"} == set()

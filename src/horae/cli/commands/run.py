@@ -14,7 +14,6 @@ from horae.api.lazy import web_packages_required
 from horae.app import Horae
 from horae.cli.context import Target, target_of
 from horae.cli.failures import FAILED
-from horae.cli.printing import print_json
 from horae.cli.serving import (
     LogFormat,
     LogLevel,
@@ -304,6 +303,8 @@ def announce(
     ]
     urls = [server.entrance for server in servers]
     if as_json:
+        from horae.cli.printing import print_json
+
         print_json({"event": "ready", "version": version("horae"), "nodes": ready, "urls": urls})
     else:
         typer.echo(

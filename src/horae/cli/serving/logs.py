@@ -4,9 +4,6 @@ import logging
 import sys
 from typing import Final, Literal
 
-from rich.console import Console
-from rich.logging import RichHandler
-
 from horae.guarded_log import guarded_log
 from horae.settings import unknown_variables
 from horae.types.logs import JobLogFilter, TextFormatter, lines_on_stderr
@@ -41,6 +38,9 @@ def handler(log_format: LogFormat) -> logging.Handler:
     """Return a handler: JSON for a log collector, colours for a terminal, plain lines otherwise."""
     if log_format == "json" or not sys.stderr.isatty():
         return lines_on_stderr(as_json=log_format == "json")
+    from rich.console import Console
+    from rich.logging import RichHandler
+
     lines = RichHandler(console=Console(stderr=True), show_path=False, rich_tracebacks=False)
     lines.setFormatter(TextFormatter("%(message)s"))
     return lines

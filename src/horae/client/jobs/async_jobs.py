@@ -6,7 +6,6 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeVar, overload
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from typing_extensions import Unpack, override
 
 from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
@@ -86,6 +85,8 @@ class AsyncJobs(OnThreads[Jobs]):
         """Create jobs, in the caller's transaction if there is one."""
         if session is None:
             return await self.run(call, Use.CHANGE)
+        from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+
         if isinstance(session, async_scoped_session):
             session = session()
         if not isinstance(session, AsyncSession | AsyncConnection):

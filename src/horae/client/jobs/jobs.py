@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
 
 from pydantic import TypeAdapter
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session, scoped_session
 from typing_extensions import Unpack
 
 from horae.client.changes import LoggedChange, is_requested, with_entry
@@ -455,9 +454,12 @@ class Jobs:
         return self._until_done(run)
 
     def _within(self, session: Within) -> Connection:
-        connection = (
-            session.connection() if isinstance(session, Session | scoped_session) else session
-        )
+        connection = session
+        if not isinstance(session, Connection):
+            from sqlalchemy.orm import Session, scoped_session
+
+            if isinstance(session, Session | scoped_session):
+                connection = session.connection()
         if not isinstance(connection, Connection):
             raise refusal_of_session(connection, "a Session or a Connection of SQLAlchemy")
         self._same_database.check(connection)

@@ -9,11 +9,19 @@ Nothing here runs.
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-from sqlalchemy.orm import Session, scoped_session
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import Debounce, Job, OnDuplicate, Unique
@@ -21,8 +29,14 @@ from horae.domain.times import Duration
 from horae.types import JobContext, JobFunction, JobType, Returns
 from horae.types.options import DependencyFailure
 
-Within: TypeAlias = Session | scoped_session[Any] | Connection
-AsyncWithin: TypeAlias = AsyncSession | async_scoped_session[Any] | AsyncConnection
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+    from sqlalchemy.orm import Session, scoped_session
+
+    Within: TypeAlias = Session | scoped_session[Any] | Connection
+    AsyncWithin: TypeAlias = AsyncSession | async_scoped_session[Any] | AsyncConnection
+else:  # the ORM is loaded by programs that use it
+    Within = AsyncWithin = Any
 ByName: TypeAlias = str | JobType[Any] | type[JobType[Any]]
 """References to a job type that say nothing about its parameters."""
 B = ParamSpec("B")

@@ -15,12 +15,10 @@ from contextlib import (
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
 
 from horae.domain.jobs import Claim, NodeId, finished
 from horae.domain.storable import fits, is_storable_json, spelled_out, too_long, unreadable_json
@@ -50,6 +48,10 @@ from horae.types.large_values import (
 from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters, problem_of
 from horae.types.previous import MOST_BYTES, MOST_JOBS, PreviousResultMissing, TakenResults
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+    from sqlalchemy.orm import Session
 
 STORE_PAUSES: Final = (0.1, 0.5, 2.0)
 """Seconds between attempts to write a large result to its store."""
@@ -279,6 +281,8 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
         _begin(attempt, environment)
         if isinstance(attempt.job_type.parameters, MappedParameters):
             # Their relationships load on a connection that is opened at their first use.
+            from sqlalchemy.orm import Session
+
             with Session(environment.database.without_transaction(), autoflush=False) as session:
                 attempt.params = session.merge(attempt.params, load=False)
                 result = environment.call(attempt, context)
@@ -291,7 +295,7 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
     with cast("AbstractContextManager[Any]", transaction) as entered:
         connection = _own_connection(entered, environment.database)
         attempt.connection = connection
-        attempt.session = entered if isinstance(entered, Session) else None
+        attempt.session = _session_in(entered)
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = context.session.merge(
                 attempt.params, load=False
@@ -353,7 +357,7 @@ async def _run_async(
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
         connection = await _own_async_connection(entered, environment.database)
         attempt.async_connection = connection
-        attempt.async_session = entered if isinstance(entered, AsyncSession) else None
+        attempt.async_session = _async_session_in(entered)
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = await context.async_session.merge(attempt.params, load=False)
         _begin(attempt, environment)
@@ -369,7 +373,7 @@ async def _run_async(
     return _finish_committed(attempt, text, own=connection is not None)
 
 
-def sync_connection_of(connection: AsyncConnection) -> Connection:
+def sync_connection_of(connection: "AsyncConnection") -> Connection:
     """Return the synchronous connection under an asynchronous one that is open."""
     if connection.sync_connection is None:
         raise InvalidRequest("the transaction of this job was not begun")
@@ -406,17 +410,38 @@ def settle_within(
     attempt.releases = attempt.releases or bool(settled.follow_ups.released)
 
 
+def _session_in(entered: Any) -> "Session | None":
+    """Return what a transaction has entered if it is a session, without loading the ORM for one
+    that is none.
+    """
+    if entered is None or isinstance(entered, Connection):
+        return None
+    from sqlalchemy.orm import Session
+
+    return entered if isinstance(entered, Session) else None
+
+
+def _async_session_in(entered: Any) -> "AsyncSession | None":
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    return entered if isinstance(entered, AsyncSession) else None
+
+
 def _own_connection(entered: Any, database: Database) -> Connection | None:
     """Return the connection to settle on, if the job type's transaction is on Horae's database."""
-    connection = entered.connection() if isinstance(entered, Session) else entered
+    session = _session_in(entered)
+    connection = entered if session is None else session.connection()
     if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
         return None
     database.adopt(connection)
     return connection
 
 
-async def _own_async_connection(entered: Any, database: Database) -> AsyncConnection | None:
-    connection = await entered.connection() if isinstance(entered, AsyncSession) else entered
+async def _own_async_connection(entered: Any, database: Database) -> "AsyncConnection | None":
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    session = _async_session_in(entered)
+    connection = entered if session is None else await session.connection()
     if not isinstance(connection, AsyncConnection) or not database.is_at(connection.engine.url):
         return None
     await connection.run_sync(database.adopt)

@@ -2,26 +2,28 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, event
-from sqlalchemy.orm import Session, scoped_session
 
 from horae.forking import ForkSafeLock
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session, scoped_session
 
 Send: TypeAlias = Callable[[], None]
 
 COMMIT_TAKES: Final = 0.02
 """Seconds to wait after SQLAlchemy's commit event, fired just before the commit is sent."""
 
-_waiting: Final = WeakKeyDictionary[Session | Connection, list[Send]]()
+_waiting: "Final[WeakKeyDictionary[Session | Connection, list[Send]]]" = WeakKeyDictionary()
 _guard: Final = ForkSafeLock()
 
 
-def after_commit(within: Session | scoped_session[Any] | Connection, send: Send) -> None:
+def after_commit(within: "Session | scoped_session[Any] | Connection", send: Send) -> None:
     """Call `send` when the transaction of a session commits; a rollback drops the call."""
-    session = within() if isinstance(within, scoped_session) else within
+    session = within if isinstance(within, Connection) else _session_of(within)
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:
@@ -30,9 +32,15 @@ def after_commit(within: Session | scoped_session[Any] | Connection, send: Send)
     waiting.append(send)
 
 
-def _follow(session: Session | Connection, waiting: list[Send]) -> None:
+def _session_of(within: "Session | scoped_session[Any]") -> "Session":
+    from sqlalchemy.orm import Session
+
+    return within if isinstance(within, Session) else within()
+
+
+def _follow(session: "Session | Connection", waiting: list[Send]) -> None:
     """Listen for the lifetime of `session`: a listener cannot be removed while it is called."""
-    if isinstance(session, Session):
+    if not isinstance(session, Connection):
         # Both events are fired for savepoints, too.
         event.listen(
             session,

@@ -13,13 +13,12 @@ import random
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from typing_extensions import override
 
 from horae.errors import DatabaseBusy
@@ -52,6 +51,9 @@ from horae.storage.engine.lending import Lender
 from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -140,7 +142,9 @@ class Database(BuiltAnewInChild):
         self._of_test: Connection | None = None
         self.caller_threads = CallerThreads(self._pool["pool_size"])
         self._service_threads = Threads(self._pool["pool_size"], "horae-node")
-        self._async_engines = WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine]()
+        self._async_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = (
+            WeakKeyDictionary()
+        )
 
     @override
     def begin_in_child(self) -> None:
@@ -286,12 +290,14 @@ class Database(BuiltAnewInChild):
 
     def async_transaction(
         self, isolation: str
-    ) -> contextlib.AbstractAsyncContextManager[AsyncConnection]:
+    ) -> "contextlib.AbstractAsyncContextManager[AsyncConnection]":
         """Open a transaction for an async body, on a connection of the running event loop."""
         self.check_file()
         loop = asyncio.get_running_loop()
         if loop not in self._async_engines:
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
+            from sqlalchemy.ext.asyncio import create_async_engine
+
             engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
             self._listen_for_bodies(engine.sync_engine)
             self._async_engines[loop] = engine

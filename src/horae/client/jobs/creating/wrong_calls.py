@@ -3,8 +3,6 @@
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
-from sqlalchemy.orm import Session, scoped_session
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -15,6 +13,9 @@ MAKERS: Final = ("sessionmaker", "async_sessionmaker")
 
 def refusal_of_session(given: Any, expected: str) -> InvalidRequest:
     """Return the error of a `session` that this client cannot use."""
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+    from sqlalchemy.orm import Session, scoped_session
+
     match given:
         case _ if type(given).__name__ in MAKERS:
             hint = "; it makes sessions: pass one of them, session=…()"

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, insert, select
-from sqlalchemy.orm import Session
 
 from horae.domain.jobs import JobId
 from horae.errors import JobDoesNotExist
@@ -33,6 +32,8 @@ def load_many(
     """Load the parameters of many jobs in one statement, detached; missing ones are left out."""
     key = joined.table.c[joined.key]
     wanted = select(joined.mapped, key).where(member_of(key, "ids"))
+    from sqlalchemy.orm import Session
+
     with Session(connection, expire_on_commit=False) as session:
         found = {
             JobId(job_id): row
@@ -44,6 +45,8 @@ def load_many(
 
 def load(connection: Connection, mapped: type[M], job_id: JobId) -> M:
     """Load the parameters of a job, detached from any session; raises `JobDoesNotExist`."""
+    from sqlalchemy.orm import Session
+
     with Session(connection, expire_on_commit=False) as session:
         found = session.get(mapped, job_id)
         if found is None:
