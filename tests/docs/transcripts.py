@@ -22,15 +22,6 @@ class Command:
     printed: str
 
 
-def code_of(page: str, first_line: str) -> str:
-    """Return the only Python block of a page that begins with this line."""
-    blocks: list[str] = re.findall(
-        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
-    )
-    [found] = [block for block in blocks if block.startswith(f"{first_line}\n")]
-    return found
-
-
 def commands_of(page: str) -> list[Command]:
     """Return all commands of a page, in order. The path is relative to the root of the checkout."""
     return [
