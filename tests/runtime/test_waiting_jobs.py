@@ -10,7 +10,7 @@ from horae import Horae, Secret
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.database import Database
 from horae.storage.jobs import waiting_sample
-from horae.types import Misfit, find_misfits
+from horae.types.waiting_jobs import Misfit, find_misfits
 from tests.harness.applications import application
 from tests.harness.nodes import running_node
 from tests.harness.waiting import until_logged

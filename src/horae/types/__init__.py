@@ -55,7 +55,6 @@ from horae.types.schedule import (
 )
 from horae.types.starting import Returns, Startable
 from horae.types.storing import storable_parameters
-from horae.types.waiting_jobs import Misfit, find_misfits
 
 __all__ = [
     "LARGEST_ID",
@@ -81,7 +80,6 @@ __all__ = [
     "LendsSlots",
     "Loan",
     "Message",
-    "Misfit",
     "Observed",
     "Observer",
     "OptionsJobType",
@@ -104,7 +102,6 @@ __all__ = [
     "check_note",
     "check_options",
     "failed_text",
-    "find_misfits",
     "functions_in",
     "has_hook",
     "job_options_of",

@@ -47,7 +47,8 @@ from horae.storage.jobs import owed_hooks, sample_of_waiting
 from horae.storage.operations import database_error_of
 from horae.storage.operations.doctor import due_work
 from horae.storage.queues import queues
-from horae.types import Routes, find_misfits
+from horae.types import Routes
+from horae.types.waiting_jobs import find_misfits
 
 
 def doctor(context: typer.Context, *, as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import NodeView
 from horae.storage.operations import DueWork
 from horae.storage.queues import QueueView
-from horae.types import Misfit
+from horae.types.waiting_jobs import Misfit
 
 Dead = tuple[NodeView, str]
 

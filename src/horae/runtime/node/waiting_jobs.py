@@ -6,7 +6,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.components import Components
 from horae.runtime.node.node_status import living, look
 from horae.storage.jobs import sample_of_waiting
-from horae.types import Misfit, find_misfits
+from horae.types.waiting_jobs import Misfit, find_misfits
 
 log = guarded_log("horae.runtime")
 
