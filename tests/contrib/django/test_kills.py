@@ -44,7 +44,7 @@ def started(database: Database, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_each_order_is_written_once(
     horae: DjangoHorae,
     database: Database,
@@ -65,7 +65,7 @@ def test_each_order_is_written_once(
             for number, moment in enumerate(MOMENTS)
         ]
         nodes.append(started(database, log))
-        wait_until(lambda: set(horae.jobs.count()) <= {"finished", "failed"}, within=60)
+        wait_until(lambda: set(horae.jobs.count()) <= {"finished", "failed"}, within=120)
     states = {horae.jobs.get(job_id).state.value for job_id in ids + in_child}
     assert states == {"finished"}, [horae.jobs.get(job_id).error for job_id in ids + in_child]
     orders = {(order.number, order.shipped_by) for order in Order.objects.all()}
