@@ -70,7 +70,7 @@ def _shown(default: object) -> object:
 
 def error_classes() -> Iterator[str]:
     """Return a row for each error, below its base."""
-    yield from ("| Error | Over HTTP | Meaning |", "|---|---|---|")
+    yield from ("| Error | Meaning | Over HTTP |", "|---|---|---|")
     for depth, error in _below(errors.HoraeError, 0):
         yield _error_row(depth, error)
     for depth, error in _below(errors.JobStopped, 0):
@@ -88,7 +88,7 @@ def _error_row(depth: int, error: type[BaseException]) -> str:
     meaning = " ".join(inspect.getdoc(error).split()) if error.__doc__ else ""
     found = next((RESPONSES[each] for each in error.__mro__ if each in RESPONSES), None)
     response = "" if found is None else f"{found[0]} `{found[1]}`"
-    return f"| {'&emsp;' * depth}`{error.__name__}` | {response} | {meaning} |"
+    return f"| {'&emsp;' * depth}`{error.__name__}` | {meaning} | {response} |"
 
 
 def log_messages() -> Iterator[str]:
