@@ -17,7 +17,7 @@ Send: TypeAlias = Callable[[], None]
 COMMIT_TAKES: Final = 0.02
 """Seconds to wait after SQLAlchemy's commit event, fired just before the commit is sent."""
 
-_waiting: "Final[WeakKeyDictionary[Session | Connection, list[Send]]]" = WeakKeyDictionary()
+_waiting: Final["WeakKeyDictionary[Session | Connection, list[Send]]"] = WeakKeyDictionary()
 _guard: Final = ForkSafeLock()
 
 
