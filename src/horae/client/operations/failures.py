@@ -10,7 +10,7 @@ from horae.domain.jobs import FailureGroup, JobState, group_failures
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.storage.engine import Reads
-from horae.storage.operations import Deployed, failures
+from horae.storage.operations import RecentDeployment, failures
 
 DEFAULT_PERIOD: Final = timedelta(hours=24)
 LONGEST_PERIOD: Final = timedelta(days=90)
@@ -22,7 +22,7 @@ MOST_GROUPS: Final = 100
 class SeenGroup(FailureGroup):
     """A group of failures; `new_since`: the deployment after which the first of them happened."""
 
-    new_since: Deployed | None
+    new_since: RecentDeployment | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def failures_to_change(group: FailureGroup) -> BulkFilter:
 
 
 def _with_news(
-    groups: Sequence[FailureGroup], deployed: Sequence[Deployed], *, complete: bool
+    groups: Sequence[FailureGroup], deployed: Sequence[RecentDeployment], *, complete: bool
 ) -> Iterator[SeenGroup]:
     """Add the last deployment before the first failure, if what came before it is known."""
     for group in groups:

@@ -63,7 +63,7 @@ class Arguments(BaseModel):
     kwargs: dict[str, Any] = {}
 
 
-class TaskJobType(OptionsJobType):
+class DjangoTaskType(OptionsJobType):
     """The job type of one task."""
 
     params = Arguments
@@ -149,8 +149,8 @@ class HoraeBackend(BaseTaskBackend):
         """Check a task, and make it a job type; Django calls this for each task that is made."""
         super().validate_task(task)
         known = horae.registry.find(task.module_path)
-        if not isinstance(known, TaskJobType) or known.task.func is not task.func:
-            horae.add_type(TaskJobType(task, self.options))
+        if not isinstance(known, DjangoTaskType) or known.task.func is not task.func:
+            horae.add_type(DjangoTaskType(task, self.options))
 
     @override
     def enqueue(self, task: "Task[..., Any]", args: Any, kwargs: Any) -> "TaskResult[Any]":
@@ -179,7 +179,7 @@ class HoraeBackend(BaseTaskBackend):
         except JobDoesNotExist:
             raise TaskResultDoesNotExist(text) from None
         kind = horae.registry.find(job.type)
-        if not isinstance(kind, TaskJobType):
+        if not isinstance(kind, DjangoTaskType):
             raise TaskResultDoesNotExist(text)
         task = kind.task.using(
             priority=job.priority,

@@ -11,7 +11,7 @@ from horae.storage.operations.doctor import (
     Server,
     database_error_of,
 )
-from horae.storage.operations.failures import Deployed, Failures
+from horae.storage.operations.failures import Failures, RecentDeployment
 from horae.storage.operations.limits import LimitView
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS
 from horae.storage.operations.overview import DURATION, Minute, TypeCounts
@@ -23,12 +23,12 @@ __all__ = [
     "LATENESS_BOUNDS",
     "PICK_UP_BOUNDS",
     "ChangeEntry",
-    "Deployed",
     "DueWork",
     "Failures",
     "LimitView",
     "Minute",
     "OpenTransaction",
+    "RecentDeployment",
     "RowEstimate",
     "Server",
     "TypeCounts",

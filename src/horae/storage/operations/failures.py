@@ -44,7 +44,7 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
-class Deployed:
+class RecentDeployment:
     """When a version of a module was deployed."""
 
     key: str
@@ -129,6 +129,6 @@ def read(connection: Connection, seconds: float, limit: int = MOST_READ) -> Fail
     return Failures(since=since, found=found, complete=failed < limit and len(found) < 2 * limit)
 
 
-def deployed(connection: Connection, seconds: float) -> list[Deployed]:
+def deployed(connection: Connection, seconds: float) -> list[RecentDeployment]:
     """Return what was deployed in the last `seconds`, the latest first."""
-    return [Deployed(*row) for row in connection.execute(DEPLOYED, {"seconds": seconds})]
+    return [RecentDeployment(*row) for row in connection.execute(DEPLOYED, {"seconds": seconds})]

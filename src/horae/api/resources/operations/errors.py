@@ -15,7 +15,7 @@ from horae.domain.names import LONGEST_NAME
 router = APIRouter(prefix="/api/errors", tags=["operations"])
 
 
-class ErrorQuery(RequestModel):
+class FailureQuery(RequestModel):
     """Which failures to group."""
 
     since: Storable = Field(
@@ -28,7 +28,7 @@ class ErrorQuery(RequestModel):
 
 @router.get("/", responses=document_errors(400))
 async def list_errors(
-    services: ServicesHere, _actor: Reader, query: Annotated[ErrorQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: Annotated[FailureQuery, Query()]
 ) -> ErrorList:
     """Group the failed attempts by job type, class of the exception, and place in the application.
 
