@@ -2,6 +2,7 @@
 
 import json
 import os
+from tempfile import gettempdir
 
 SECRET_KEY = "not a secret"
 USE_TZ = True
@@ -42,7 +43,10 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
 ALLOWED_HOSTS = ["testserver", "localhost"]
 DATABASES = {
     "default": json.loads(os.environ.get("SHOP_DATABASE", "null"))
-    or {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop-that-no-test-uses.sqlite3"},
+    or {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": f"{gettempdir()}/shop-that-no-test-uses.sqlite3",
+    },
     "elsewhere": {"ENGINE": "django.db.backends.sqlite3", "NAME": "elsewhere.sqlite3"},
 }
 HORAE = {"module": "shop"}
