@@ -16,7 +16,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ screenshots: install system web ## Take a screenshot of every view of the dashbo
 
 bench: install system ## Run the benchmarks, compared with raw statements on the same server
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: install system ## Run Horae beside other job systems, each in an environment of its own (ARGS="--only pgqueuer")
+	$(BIN)/python -m benchmarks.peers $(ARGS)
 
 first-view: install system web ## Measure how fast the first view of the dashboard appears with 10,000 jobs
 	$(BIN)/python -m benchmarks.dashboard $(ARGS)

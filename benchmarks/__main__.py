@@ -96,10 +96,10 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"measure these: {', '.join(BENCHMARKS)}",
     )
     parser.add_argument(
-        "--rounds", type=_positive, default=Scale().rounds, help="default: %(default)s"
+        "--rounds", type=to_positive, default=Scale().rounds, help="default: %(default)s"
     )
     parser.add_argument(
-        "--jobs", type=_positive, default=Scale().jobs, help="of one drain; default: %(default)s"
+        "--jobs", type=to_positive, default=Scale().jobs, help="of one drain; default: %(default)s"
     )
     parser.add_argument(
         "--quick",
@@ -149,7 +149,7 @@ def _names(text: str) -> list[str]:
     return names
 
 
-def _positive(text: str) -> int:
+def to_positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number}: expected 1 or more")

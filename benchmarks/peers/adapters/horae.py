@@ -1,0 +1,76 @@
+"""Horae, in its own environment: on PostgreSQL, or on SQLite."""
+
+import contextlib
+import sqlite3
+import sys
+
+import psycopg
+
+from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from horae import Horae
+from horae.storage.engine import Database
+from horae.storage.migrations.runner import upgrade
+
+PLACE = Place.from_environment()
+FILE = PLACE.folder / "horae.sqlite"
+UNFINISHED = "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL"
+
+ADDRESS = (
+    f"sqlite:///{FILE}"
+    if PLACE.variant == "sqlite"
+    else PLACE.database.replace("postgresql:", "postgresql+psycopg:")
+)
+
+app = Horae(ADDRESS)
+
+
+@app.job
+async def noop() -> None:
+    ran()
+
+
+@app.job
+async def stamp(asked_at: int) -> None:
+    stamped(asked_at)
+
+
+class HoraeAdapter(Adapter):
+    def prepare(self) -> None:
+        with contextlib.closing(Database(ADDRESS)) as database:
+            upgrade(database)
+        if self.place.variant == "sqlite":
+            self._connection = sqlite3.connect(FILE, isolation_level=None)
+        else:
+            self._connection = psycopg.connect(self.place.database, autocommit=True)
+
+    def clear(self) -> None:
+        if self.place.variant == "sqlite":
+            self._connection.execute("DELETE FROM horae_job_attempts")
+            self._connection.execute("DELETE FROM horae_jobs")
+        else:
+            self._connection.execute("TRUNCATE horae_jobs, horae_job_attempts CASCADE")
+
+    def enqueue(self, count: int) -> None:
+        for _ in range(count):
+            app.jobs.start(noop)
+
+    def bulk(self, count: int) -> None:
+        app.jobs.start_many(noop, [{}] * count)
+
+    def stamp(self, asked_at: int) -> None:
+        app.jobs.start(stamp, asked_at=asked_at)
+
+    def unfinished(self) -> int:
+        (count,) = self._connection.execute(UNFINISHED).fetchone()
+        return count
+
+    def worker(self) -> list[str]:
+        application = "benchmarks.peers.adapters.horae:app"
+        return [sys.executable, "-m", "horae", "run", application, "--roles", "worker"]
+
+    def close(self) -> None:
+        with contextlib.closing(self._connection):
+            app.close()
+
+
+ADAPTER = HoraeAdapter
