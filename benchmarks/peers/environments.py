@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.peers.catalogue import Peer
@@ -27,33 +28,40 @@ def python_of(peer: Peer) -> Path:
     """
     if peer.is_horae:
         return Path(sys.executable)
-    folder = FOLDER / peer.adapter
+    return python_with(peer.adapter, peer.requirements)
+
+
+def python_with(name: str, requirements: Sequence[str]) -> Path:
+    """Return the interpreter of the environment of this name; creates or renews it if needed.
+
+    Raises:
+        InstallationFailed: pip failed, or took too long.
+    """
+    folder = FOLDER / name
     python, installed = folder / "bin" / "python", folder / "installed"
-    wanted = "\n".join([f"{sys.version_info[:2]}", *peer.requirements])
+    wanted = "\n".join([f"{sys.version_info[:2]}", *requirements])
     if installed.exists() and installed.read_text() == wanted:
         return python
     shutil.rmtree(folder, ignore_errors=True)
-    for command in commands_for(folder, peer):
-        _run(peer, command)
+    for command in commands_for(folder, requirements):
+        _run(name, command)
     installed.write_text(wanted)
     return python
 
 
-def commands_for(folder: Path, peer: Peer) -> list[list[str]]:
+def commands_for(folder: Path, requirements: Sequence[str]) -> list[list[str]]:
     """Return the commands that create an environment."""
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    return [[sys.executable, "-m", "venv", str(folder)], [*pip, *peer.requirements]]
+    return [[sys.executable, "-m", "venv", str(folder)], [*pip, *requirements]]
 
 
-def _run(peer: Peer, command: list[str]) -> None:
+def _run(name: str, command: list[str]) -> None:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=INSTALL_WITHIN, check=False
         )
     except subprocess.TimeoutExpired:
-        raise InstallationFailed(
-            f"{peer.name}: not installed within {INSTALL_WITHIN:g} s"
-        ) from None
+        raise InstallationFailed(f"{name}: not installed within {INSTALL_WITHIN:g} s") from None
     if done.returncode != 0:
         said = done.stderr.strip()[-END_OF_OUTPUT:]
-        raise InstallationFailed(f"{peer.name}: pip failed: {said}")
+        raise InstallationFailed(f"{name}: pip failed: {said}")

@@ -157,8 +157,8 @@ def test_peers_have_exact_versions_an_adapter_and_a_line_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("instead", "within", "says"),
     [
-        ("import sys; sys.exit('no such package')", 30.0, "fails: pip failed: no such package"),
-        ("import time; time.sleep(60)", 0.2, "fails: not installed within 0.2 s"),
+        ("import sys; sys.exit('no such package')", 30.0, "fake_peer: pip failed: no such package"),
+        ("import time; time.sleep(60)", 0.2, "fake_peer: not installed within 0.2 s"),
     ],
 )
 def test_a_peer_that_cannot_be_installed_is_reported(
