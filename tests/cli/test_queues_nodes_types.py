@@ -393,3 +393,19 @@ def test_a_user_id_without_a_name_is_shown_as_a_number(
     monkeypatch.setattr("getpass.getuser", nameless)
     bare("queues", "pause", "slow")
     assert values(bare("changes", "--json"))["changes"][0]["actor"].startswith("user ")
+
+
+def test_everything_is_paused_and_resumed(horae: Call, bare: Call) -> None:
+    horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
+    bare("queues", "pause", "slow")
+    assert bare("pause").exit_code == 2
+    assert "horae pause --all" in bare("pause").stderr
+    assert bare("pause", "--all", "--note", "moving house").stdout == (
+        "everything is paused: no job starts, and no schedule fires\n"
+    )
+    assert bare("resume", "--all").stdout == (
+        "everything is resumed; these queues stay paused: slow\n"
+    )
+    again = bare("resume", "--all", "--json")
+    assert json.loads(again.stdout) == {"paused": False}
+    assert again.stderr == "nothing was paused by `horae pause --all`\n"

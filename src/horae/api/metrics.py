@@ -48,7 +48,7 @@ QUEUE_GAUGES: Final[Mapping[str, QueueGauge]] = {
     ),
     "horae_queue_paused": (
         "Whether the queue is paused.",
-        lambda group: sum(each.paused_at is not None for each in group),
+        lambda group: sum(each.is_paused for each in group),
     ),
 }
 DEPTH_GAUGES: Final[Mapping[str, QueueGauge]] = {

@@ -55,6 +55,8 @@ ENTRIES: Final = (
         "errors",
         "Show what fails: failed attempts by job type, class of the exception, and place.",
     ),
+    Entry("pause", "everything", "pause", "Pause all queues and the firing of schedules."),
+    Entry("resume", "everything", "resume", "Resume what `horae pause --all` has paused."),
     Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),
     Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
     Entry(

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from horae.client.audit.finding import Audit, Invariant, show
+from horae.storage.jobs import EVERY_QUEUE
 from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
@@ -23,6 +24,8 @@ def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
     """Check that no due job waits while a node that could run it has a free slot."""
     queues = {row.name: row for row in audit.stream(invariants.LIMITS)}
     occupied = {row.queue: row.number for row in audit.stream(invariants.OCCUPIED)}
+    if EVERY_QUEUE in queues and queues[EVERY_QUEUE].paused_at is not None:
+        return
     for row in audit.stream(invariants.DUE, before=audit.now - DUE_FOR):
         queue = queues.get(row.queue)
         if queue is not None and (
@@ -101,7 +104,9 @@ def check_hooks(audit: Audit, workers: Sequence[NodeView]) -> None:
 
 
 def check_schedules(audit: Audit) -> None:
-    """Check that due schedules have started."""
+    """Check that due schedules have started, unless everything is paused."""
+    if _everything_is_paused(audit):
+        return
     for row in audit.stream(invariants.SCHEDULES):
         late = (
             row.enabled
@@ -125,3 +130,10 @@ def check_runs(audit: Audit) -> None:
             f" which {end}"
         )
         audit.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)
+
+
+def _everything_is_paused(audit: Audit) -> bool:
+    return any(
+        row.name == EVERY_QUEUE and row.paused_at is not None
+        for row in audit.stream(invariants.LIMITS)
+    )

@@ -7,6 +7,7 @@ from horae.client.doctor.schedules import schedule_findings
 from horae.client.doctor.work import (
     Dead,
     node_findings,
+    pause_findings,
     queue_findings,
     unsent_findings,
     work_findings,
@@ -16,7 +17,7 @@ from horae.domain.jobs import CELERY, OWN_BACKEND
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView
 from horae.storage.operations import DueWork, doctor
-from horae.storage.queues import QueueView
+from horae.storage.queues import QueueView, everything
 from horae.storage.schedules import health
 from horae.types import Routes
 
@@ -40,7 +41,8 @@ def system_findings(
     ]  # callers that run their own jobs are not nodes
     yield from node_findings(alive, dead)
     yield from queue_findings(queues)
-    paused = {queue.name for queue in queues if queue.paused_at is not None}
+    yield from pause_findings(database.autocommit(everything.read_pause))
+    paused = {queue.name for queue in queues if queue.is_paused}
     waiting = database.autocommit(doctor.due_work)
     stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
 

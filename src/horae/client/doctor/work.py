@@ -8,7 +8,7 @@ from horae.domain.jobs import CELERY
 from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import NodeView
 from horae.storage.operations import DueWork
-from horae.storage.queues import QueueView
+from horae.storage.queues import Pause, QueueView
 from horae.types.waiting_jobs import Misfit
 
 Dead = tuple[NodeView, str]
@@ -57,6 +57,17 @@ def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
                 f"queue {queue.name!r} has been paused since {since}; {waiting}",
                 f"To continue, run `horae queues resume {queue.name}`.",
             )
+
+
+def pause_findings(pause: Pause | None) -> Iterator[Finding]:
+    """Report a pause of everything."""
+    if pause is not None:
+        since = f"{pause.since:%Y-%m-%d %H:%M} UTC" + (f" ({pause.note})" if pause.note else "")
+        yield warning(
+            "queues",
+            f"everything has been paused since {since}: no job starts, and no schedule fires",
+            "To continue, run `horae resume --all`.",
+        )
 
 
 def work_findings(

@@ -107,7 +107,7 @@ def _depth(
     view: QueueView | None,
     workers: Sequence[NodeView],
 ) -> Depth:
-    paused = view is not None and view.paused_at is not None
+    paused = view is not None and view.is_paused
     backend = None if view is None or view.backend == OWN_BACKEND else view.backend
     limit = math.inf if view is None or view.concurrency_limit is None else view.concurrency_limit
     # Horae's nodes take no work from a backend, and a backend takes none from them.

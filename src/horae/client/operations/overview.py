@@ -85,7 +85,7 @@ def take(
     return Overview(
         at=database.autocommit(doctor.clock),
         states={**dict.fromkeys(JobState, 0), **reads.autocommit(reading.counts)},
-        ready=sum(queue.due for queue in waiting if queue.paused_at is None),
+        ready=sum(queue.due for queue in waiting if not queue.is_paused),
         throughput=reads.autocommit(overview.throughput),
         queues=waiting,
         pick_up=percentiles([max(0.0, sample.pick_up) for sample in samples]),

@@ -14,7 +14,15 @@ from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
 from horae.storage.engine import Database, Use
-from horae.storage.queues import QueueView, declared_queues, queue_backends, queues
+from horae.storage.jobs import EVERY_QUEUE
+from horae.storage.queues import (
+    Pause,
+    QueueView,
+    declared_queues,
+    everything,
+    queue_backends,
+    queues,
+)
 from horae.types import LARGEST_NUMBER, Registry, check_note
 from horae.types.options import (
     check_concurrency,
@@ -64,6 +72,33 @@ class Queues:
         if was_paused := self._database.transact(resume, name):
             self._wakeup.send(Hint(HintKind.WORK))
         return was_paused
+
+    def pause_everything(self, note: str | None = None) -> None:
+        """Pause all queues and the firing of schedules; running jobs continue.
+
+        What was paused by itself stays so when everything is resumed. Pausing again changes the
+        note. Raises `InvalidRequest`.
+        """
+        check_note(note)
+        pause = with_entry(queues.pause, _change_of_all("everything.pause"))
+        self._database.transact(pause, EVERY_QUEUE, note)
+        self._wakeup.send(Hint(HintKind.SCHEDULES))
+
+    def resume_everything(self) -> bool:
+        """Resume all queues and schedules that are not paused by themselves.
+
+        Return whether everything was paused. Times of schedules that passed meanwhile are treated
+        as after a time without nodes.
+        """
+        resume = with_entry(queues.resume, _change_of_all("everything.resume"), changed=bool)
+        if was_paused := self._database.transact(resume, EVERY_QUEUE):
+            self._wakeup.send(Hint(HintKind.WORK))
+            self._wakeup.send(Hint(HintKind.SCHEDULES))
+        return was_paused
+
+    def everything_paused(self) -> Pause | None:
+        """Return since when everything is paused, by whom and why; None if it is not."""
+        return self._database.autocommit(everything.read_pause)
 
     def limit(self, name: str, concurrency_limit: int | None) -> None:
         """Limit how many jobs of the queue run at a time on all nodes together; None removes the
@@ -180,6 +215,10 @@ def _change(action: str, name: str) -> LoggedChange:
     return LoggedChange.of(action, name, partial(queues.settings, name=name))
 
 
+def _change_of_all(action: str) -> LoggedChange:
+    return LoggedChange.of(action, "everything", partial(queues.settings, name=EVERY_QUEUE))
+
+
 class AsyncQueues(OnThreads[Queues]):
     """List and change queues from coroutines.
 
@@ -189,6 +228,9 @@ class AsyncQueues(OnThreads[Queues]):
     list = on_thread(Queues.list)
     pause = on_thread(Queues.pause, Use.CHANGE)
     resume = on_thread(Queues.resume, Use.CHANGE)
+    pause_everything = on_thread(Queues.pause_everything, Use.CHANGE)
+    resume_everything = on_thread(Queues.resume_everything, Use.CHANGE)
+    everything_paused = on_thread(Queues.everything_paused)
     limit = on_thread(Queues.limit, Use.CHANGE)
     limit_by_key = on_thread(Queues.limit_by_key, Use.CHANGE)
     fair = on_thread(Queues.fair, Use.CHANGE)

@@ -34,6 +34,8 @@ from horae.storage.jobs.owed_hooks import (
 from horae.storage.jobs.reading import COLUMNS, JobFilter, PastAttempt, job_from
 from horae.storage.jobs.tables import (
     ENDED_NOW,
+    EVERY_QUEUE,
+    EVERYTHING_IS_PAUSED,
     HAS_LANES,
     IS_HELD,
     IS_OPEN,
@@ -52,6 +54,7 @@ from horae.storage.jobs.tables import (
     nodes,
     partial_index,
     queues,
+    queues_to_leave_out,
     row_id,
 )
 from horae.storage.jobs.waiting_reason import why_no_node
@@ -63,6 +66,8 @@ __all__ = [
     "COLUMNS",
     "ENDED_NOW",
     "EVER",
+    "EVERYTHING_IS_PAUSED",
+    "EVERY_QUEUE",
     "HAS_LANES",
     "IS_HELD",
     "IS_OPEN",
@@ -107,6 +112,7 @@ __all__ = [
     "nodes",
     "partial_index",
     "queues",
+    "queues_to_leave_out",
     "row_id",
     "sample_of_waiting",
     "waits_for",

@@ -54,7 +54,14 @@ from horae.storage.engine import (
     seconds_since,
 )
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
-from horae.storage.jobs.tables import IS_READY, has_not_expired, jobs, queues, ready_order
+from horae.storage.jobs.tables import (
+    IS_READY,
+    has_not_expired,
+    jobs,
+    queues,
+    queues_to_leave_out,
+    ready_order,
+)
 
 _AS_TEXT: Final = frozenset({"params", "backoff", "meta"})  # they are parsed where they are needed
 CLAIMED: Final = tuple(
@@ -184,7 +191,7 @@ _IN_PART: Final[Mapping[Part, ColumnElement[bool]]] = {
 
 
 # Queues with a limit are left to `limited_claims`, which counts their running jobs.
-_closed = select(queues.c.name).where(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
+_closed = queues_to_leave_out(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
 # Other nodes skip rows that are locked here instead of waiting for them.
 _due = due_jobs(_closed, jobs.c.id).with_for_update(skip_locked=True)
 CLAIM: Final[Mapping[Part, PerDialect[Executable]]] = {

@@ -36,7 +36,15 @@ from horae.storage.engine import (
 )
 from horae.storage.jobs.claims import CLAIMED, STARTED
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
-from horae.storage.jobs.tables import IS_READY, IS_SENT, has_not_expired, jobs, queues, ready_order
+from horae.storage.jobs.tables import (
+    IS_READY,
+    IS_SENT,
+    has_not_expired,
+    jobs,
+    queues,
+    queues_to_leave_out,
+    ready_order,
+)
 
 
 class Dispatched(NamedTuple):
@@ -66,7 +74,7 @@ _startable: Final = (
     jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
     jobs.c.attempt < MOST_ATTEMPTS,
 )
-_paused = select(queues.c.name).where(queues.c.paused_at.is_not(None))
+_paused = queues_to_leave_out(queues.c.paused_at.is_not(None))
 _limited = select(queues.c.name).where(queues.c.concurrency_limit.is_not(None))
 
 

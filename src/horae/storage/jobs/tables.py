@@ -17,6 +17,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Select,
     SmallInteger,
     String,
     Table,
@@ -24,7 +25,10 @@ from sqlalchemy import (
     TextClause,
     and_,
     false,
+    func,
+    literal_column,
     or_,
+    select,
     text,
 )
 
@@ -357,6 +361,27 @@ queues = Table(
 
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
 """The queue's jobs are claimed through lanes: its owners take turns, or it has limits by key."""
+EVERY_QUEUE: Final = ""
+"""The name of the row whose pause holds all queues and the firing of schedules.
+
+No queue can have it: the name of a queue has at least one character.
+"""
+EVERYTHING_IS_PAUSED = (
+    select(queues.c.name)
+    .where(queues.c.name == literal_column(f"'{EVERY_QUEUE}'"), queues.c.paused_at.is_not(None))
+    .exists()
+)
+
+
+def queues_to_leave_out(*where: ColumnElement[bool]) -> Select[Any]:
+    """Select the names of the queues that meet the conditions, for `NOT IN`.
+
+    The row of all queues becomes null. `NOT IN` a list with a null is true for no name, so while
+    everything is paused nothing is claimed, and the claim reads no more than before.
+    """
+    name = func.nullif(queues.c.name, literal_column(f"'{EVERY_QUEUE}'"))
+    return select(name.label("name")).where(*where)
+
 
 # Reports of running jobs, requests to cancel them, and what their bodies wait for are each in a
 # table of their own, so that no report overwrites a request. The tables are unlogged on PostgreSQL;

@@ -13,7 +13,7 @@ from horae.storage.engine import EPOCH, MICROSECOND, database_now, seconds_since
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.limits import running_weights
-from horae.storage.jobs.tables import jobs, nodes, queues
+from horae.storage.jobs.tables import EVERYTHING_IS_PAUSED, jobs, nodes, queues
 
 MOST_NAMED: Final = 5
 """Maximum number of jobs that a sentence names."""
@@ -24,6 +24,7 @@ FACTS: Final = (
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"),
         jobs.c.lane_id,
         queues.c.paused_at,
+        EVERYTHING_IS_PAUSED.label("everything_is_paused"),
         seconds_since(jobs.c.sent_at).label("sent"),
         queues.c.backend,
         queues.c.concurrency_limit,
@@ -69,6 +70,8 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
     if not facts.is_due:
         reason = f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
+    elif facts.everything_is_paused:
+        reason = "Everything is paused."
     elif facts.paused_at is not None:
         reason = f"Queue {quoted(job.queue)} is paused."
     elif job.waits_for is WaitsFor.LIMIT and runs_elsewhere:

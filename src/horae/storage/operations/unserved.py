@@ -6,12 +6,18 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from horae.domain.jobs import GroupId, JobId, JobState
 from horae.quoting import quoted
-from horae.storage.jobs import jobs, queues, why_no_node
+from horae.storage.jobs import EVERYTHING_IS_PAUSED, jobs, queues, why_no_node
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.groups import IS_MEMBER_AFTER
 
 PENDING: Final = (
-    select(jobs.c.type, jobs.c.queue, queues.c.paused_at, jobs.c.sent_at)
+    select(
+        jobs.c.type,
+        jobs.c.queue,
+        queues.c.paused_at,
+        jobs.c.sent_at,
+        EVERYTHING_IS_PAUSED.label("everything_is_paused"),
+    )
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state == JobState.PENDING)
 )
@@ -33,6 +39,8 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
     if job is None:
         return None
     named = f"job {job_id} of type {quoted(job.type)} in queue {quoted(job.queue)} cannot start"
+    if job.everything_is_paused:
+        return f"{named}: everything is paused"
     if job.paused_at is not None:
         return f"{named}: the queue is paused"
     if job.sent_at is not None:

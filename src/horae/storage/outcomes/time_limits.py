@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     bindparam,
     case,
+    literal_column,
     select,
     update,
 )
@@ -41,7 +42,16 @@ from horae.storage.engine import (
     seconds_between,
     seconds_from_now,
 )
-from horae.storage.jobs import COLUMNS, ENDED_NOW, IS_HELD, ON_ERROR, job_from, jobs, queues
+from horae.storage.jobs import (
+    COLUMNS,
+    ENDED_NOW,
+    EVERY_QUEUE,
+    IS_HELD,
+    ON_ERROR,
+    job_from,
+    jobs,
+    queues,
+)
 from horae.storage.outcomes import follow_ups, run_ending
 from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
@@ -70,8 +80,9 @@ def _overdue(
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
+        is_own_or_every = queues.c.name.in_([jobs.c.queue, literal_column(f"'{EVERY_QUEUE}'")])
         held = queues.c.paused_at.is_not(None) | (queues.c.opened_at >= latest)
-        condition &= ~select(queues.c.name).where(queues.c.name == jobs.c.queue, held).exists()
+        condition &= ~select(queues.c.name).where(is_own_or_every, held).exists()
     return select(
         jobs.c.id, jobs.c.lease, jobs.c.node_id, since.label("since"), limit.label("seconds")
     ).where(jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition)

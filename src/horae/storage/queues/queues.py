@@ -32,7 +32,17 @@ from horae.storage.engine import (
     readable,
     seconds_since,
 )
-from horae.storage.jobs import HAS_LANES, IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, queues
+from horae.storage.jobs import (
+    EVERY_QUEUE,
+    EVERYTHING_IS_PAUSED,
+    HAS_LANES,
+    IS_HELD,
+    IS_READY,
+    IS_SENT,
+    IS_WAITING,
+    jobs,
+    queues,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +55,7 @@ class QueueView:
     they are due. `limits`: the limits by key of the queue, with their keys and numbers, by name.
     `declared`: what the code of a deployed module declares for these, with the name of the module;
     None: nothing. `backend`: what runs its jobs, unless their type names something else; None:
-    Horae's nodes.
+    Horae's nodes. `everything_is_paused`: whether a pause of all queues holds this one.
     """
 
     name: str
@@ -60,6 +70,12 @@ class QueueView:
     due: int
     started: int
     oldest_due: float | None
+    everything_is_paused: bool = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Return whether no node claims from the queue, because it or everything is paused."""
+        return self.paused_at is not None or self.everything_is_paused
 
 
 def put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> Insert:
@@ -137,7 +153,12 @@ _settings = (
     queues.c.declared,
 )
 _kept = or_(*(column.is_not(None) for column in _settings), queues.c.backend != OWN_BACKEND)
-_names = select(queues.c.name).where(_kept).union(select(_busy.c.name)).subquery("names")
+_names = (
+    select(queues.c.name)
+    .where(_kept, queues.c.name != EVERY_QUEUE)
+    .union(select(_busy.c.name))
+    .subquery("names")
+)
 VIEW: Final = (
     select(
         _names.c.name,
@@ -152,6 +173,7 @@ VIEW: Final = (
         func.coalesce(_busy.c.due, 0).label("due"),
         func.coalesce(_busy.c.started, 0).label("started"),
         _busy.c.oldest_due,
+        EVERYTHING_IS_PAUSED.label("everything_is_paused"),
     )
     .select_from(
         _names.outerjoin(queues, queues.c.name == _names.c.name).outerjoin(
@@ -243,4 +265,8 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 def view(connection: Connection) -> list[QueueView]:
     """Return every queue with open jobs, a pause, a limit or a backend, by name."""
-    return readable(queues.name, connection.execute(VIEW).mappings(), lambda row: QueueView(**row))
+    return readable(
+        queues.name,
+        connection.execute(VIEW).mappings(),
+        lambda row: QueueView(**{**row, "everything_is_paused": bool(row["everything_is_paused"])}),
+    )

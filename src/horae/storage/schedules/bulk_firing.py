@@ -52,6 +52,7 @@ from horae.storage.engine import (
     member_of,
     seconds_since,
 )
+from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import reading
 from horae.storage.schedules.plan_writing import (
     ADD_JOBS_ON_TIME,
@@ -110,7 +111,7 @@ _now: Final[Any] = bindparam("now", type_=Instant())
 _due_in = (-seconds_since(schedules.c.next_start)).label("due_in")
 LOCK: Final = (
     select(schedules.c.id, schedules.c.version, _due_in, database_now().label("now"))
-    .where(member_of(schedules.c.id, "ids"))
+    .where(member_of(schedules.c.id, "ids"), ~EVERYTHING_IS_PAUSED)
     .order_by(schedules.c.id)
     .with_for_update()
 )

@@ -14,6 +14,7 @@ from horae.domain.jobs import NodeId
 from horae.domain.schedules import MICROSECOND, Due, Plan, ScheduleSnapshot
 from horae.domain.schedules.plan import plan
 from horae.storage.engine import member_of, seconds_from_now, seconds_since
+from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.plan_writing import (
     JITTER,
@@ -29,7 +30,7 @@ _due_soon = select(
     schedules.c.partition,
     schedules.c.priority,
     (-seconds_since(schedules.c.next_start)).label("due_in"),
-).where(schedules.c.next_start < seconds_from_now("horizon"))
+).where(schedules.c.next_start < seconds_from_now("horizon"), ~EVERYTHING_IS_PAUSED)
 DUE: Final = _due_soon.where(member_of(schedules.c.partition, "partitions"))
 DUE_AMONG: Final = _due_soon.where(member_of(schedules.c.id, "ids"))
 
@@ -51,7 +52,7 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
 
     The others are returned as well, so that a node that lost a race learns the new next start.
     """
-    locked, read_at = writing.lock(connection, ids), time.monotonic()
+    locked, read_at = writing.lock(connection, ids, writing.LOCK_TO_FIRE), time.monotonic()
     snapshots = {
         row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None
     }

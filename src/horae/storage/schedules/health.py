@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Integer, Select, bindparam, func, or_, select
 
 from horae.domain.schedules import Decision, DisabledReason, Overlap
 from horae.storage.engine import member_of, readable, seconds_from_now, seconds_since
+from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
 from horae.storage.schedules.reading import ALL, stored
@@ -89,6 +90,7 @@ class ScheduleHealth:
 _overdue = (
     schedules.c.next_start < seconds_from_now("since"),
     schedules.c.run_token.is_(None),
+    ~EVERYTHING_IS_PAUSED,
 )
 _waits = seconds_since(schedules.c.next_start)
 LONGEST: Final = (

@@ -16,6 +16,7 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
+    Select,
     Table,
     Update,
     bindparam,
@@ -34,6 +35,7 @@ from horae.storage.engine import (
     member_of,
     readable,
 )
+from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
@@ -41,6 +43,7 @@ from horae.storage.schedules.tables import schedule_statistics, schedules
 # Rows are locked in one order, so that transactions cannot deadlock; both tables are locked,
 # because after a wait only locked rows are read again.
 LOCK: Final = ALL.order_by(schedules.c.id).with_for_update().where(member_of(schedules.c.id, "ids"))
+LOCK_TO_FIRE: Final = LOCK.where(~EVERYTHING_IS_PAUSED)
 _CHANGING: Final = (
     "state",
     "enabled",
@@ -153,9 +156,14 @@ def rows_as_json(connection: Connection, rows: Iterable[Mapping[str, Any]]) -> s
     return json.dumps(list(rows), default=moment, check_circular=False)
 
 
-def lock(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
-    """Lock these schedules until the transaction ends, and return the existing ones by id."""
-    rows = connection.execute(LOCK, {"ids": sorted(ids)}).all()
+def lock(
+    connection: Connection, ids: Collection[int], statement: Select[Any] = LOCK
+) -> list[StoredSchedule]:
+    """Lock these schedules until the transaction ends, and return the existing ones by id.
+
+    With `LOCK_TO_FIRE` none is returned while everything is paused.
+    """
+    rows = connection.execute(statement, {"ids": sorted(ids)}).all()
     return readable(schedules.name, rows, stored)
 
 

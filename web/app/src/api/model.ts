@@ -8,6 +8,8 @@ export type Problem = Readonly<Schemas['ProblemItem']>
 export type HoraeNode = Readonly<Schemas['NodeItem']>
 export type NodeList = Readonly<Schemas['NodeList']>
 export type Queue = Readonly<Schemas['QueueItem']>
+/** Whether all queues and the firing of schedules are paused. */
+export type Everything = Readonly<Schemas['EverythingItem']>
 /** Failures that have one cause. */
 export type ErrorGroup = Readonly<Schemas['ErrorGroupItem']>
 export type ErrorList = Readonly<Schemas['ErrorList']>

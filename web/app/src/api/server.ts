@@ -4,6 +4,7 @@ import { shallowRef } from 'vue'
 import type {
   AuditPage,
   ErrorList,
+  Everything,
   Group,
   KeyLimit,
   LimitNumbers,
@@ -44,6 +45,10 @@ export const server = {
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/pause/`, { body: { note } }),
   resumeQueue: (name: string) =>
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/resume/`),
+  everything: (signal?: AbortSignal) => json<Everything>('GET', '/api/everything/', { signal }),
+  pauseEverything: (note: string | null) =>
+    json<Everything>('POST', '/api/everything/pause/', { body: { note } }),
+  resumeEverything: () => json<Everything>('POST', '/api/everything/resume/'),
   limitQueue: (name: string, limit: number | null) =>
     json<Queue>('POST', `/api/queues/${encodeURIComponent(name)}/limit/`, {
       body: { concurrency_limit: limit },

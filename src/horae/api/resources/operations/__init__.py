@@ -5,6 +5,7 @@ from typing import Final
 from horae.api.resources.operations import (
     audit,
     errors,
+    everything,
     health,
     limits,
     metrics,
@@ -17,5 +18,5 @@ __all__ = ["OPERATIONS"]
 
 OPERATIONS: Final = tuple(
     resource.router
-    for resource in (queues, limits, nodes, overview, errors, audit, health, metrics)
+    for resource in (queues, everything, limits, nodes, overview, errors, audit, health, metrics)
 )

@@ -52,7 +52,7 @@ from horae.storage.jobs.limit_tables import (
     lanes,
     limits,
 )
-from horae.storage.jobs.tables import has_not_expired, jobs, queues
+from horae.storage.jobs.tables import has_not_expired, jobs, queues, queues_to_leave_out
 
 MOST_OPEN: Final = 100
 """Maximum number of buckets in one claim whose lanes are read because they allow starts again."""
@@ -63,7 +63,7 @@ _STILL_WAITS: Final = and_(
     func.coalesce(jobs.c.state, "") == JobState.PENDING.value,
     func.coalesce(jobs.c.waits_for, "") == WaitsFor.LIMIT.value,
 )
-_CLOSED: Final = select(queues.c.name).where(IS_CLOSED)
+_CLOSED: Final = queues_to_leave_out(IS_CLOSED)
 _closed = and_(HOLDS_LANES, buckets.c.opens_at.is_not(None))
 _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
 _held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))

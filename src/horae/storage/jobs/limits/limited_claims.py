@@ -24,7 +24,7 @@ from horae.storage.jobs.claims import (
     scope_parameters,
     start_in_order,
 )
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import jobs, queues, queues_to_leave_out
 
 
 class LimitedClaims(NamedTuple):
@@ -45,11 +45,9 @@ _held = (
     .subquery("held")
 )
 _running = func.coalesce(_held.c.running, 0)
-_closed_or_full = (
-    select(queues.c.name)
-    .select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
-    .where(or_(IS_CLOSED, queues.c.concurrency_limit <= _running))
-)
+_closed_or_full = queues_to_leave_out(
+    or_(IS_CLOSED, queues.c.concurrency_limit <= _running)
+).select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
 _first = due_jobs(_closed_or_full, jobs.c.queue).subquery("first")
 _is_limited = queues.c.concurrency_limit.is_not(None)
 LIMITED_QUEUES_WITH_ROOM: Final = (
@@ -65,7 +63,7 @@ LOCK: Final = (
 )
 _locked = member_of(queues.c.name, "locked")
 _open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
-_closed = select(queues.c.name).where(~or_(_locked, _open_to_all))
+_closed = queues_to_leave_out(~or_(_locked, _open_to_all))
 _due = (
     due_jobs(_closed, jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
     .with_for_update(skip_locked=True)

@@ -1,0 +1,61 @@
+"""`/api/everything/`: pause all queues and the firing of schedules, and resume them."""
+
+from datetime import datetime
+from functools import partial
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from horae.api.dependencies import Reader, ServicesHere, Staff
+from horae.api.models import View
+from horae.api.problems import document_errors
+from horae.api.resources.operations.queues import QueuePause
+from horae.api.services import Services
+
+router = APIRouter(prefix="/api/everything", tags=["operations"])
+
+
+class EverythingItem(View):
+    """Whether all queues and the firing of schedules are paused."""
+
+    paused: bool
+    paused_on: datetime | None
+    note: str | None = Field(description="Why.")
+    by: str | None = Field(description="Who; null if the audit log no longer says it.")
+
+
+@router.get("/", responses=document_errors())
+async def read_pause(services: ServicesHere, _actor: Reader) -> EverythingItem:
+    """Read whether everything is paused, since when, by whom and why."""
+    return await _item(services)
+
+
+@router.post("/pause/", responses=document_errors(400, 413))
+async def pause_everything(
+    services: ServicesHere, actor: Staff, pause: QueuePause
+) -> EverythingItem:
+    """Pause all queues and the firing of schedules; running jobs continue.
+
+    Pausing again changes the note.
+    """
+    call = partial(services.queues.pause_everything, pause.note)
+    await services.change(actor, "everything.pause", "everything", call, pause.note)
+    return await _item(services)
+
+
+@router.post("/resume/", responses=document_errors())
+async def resume_everything(services: ServicesHere, actor: Staff) -> EverythingItem:
+    """Resume all queues and schedules that are not paused by themselves."""
+    call = services.queues.resume_everything
+    await services.change(actor, "everything.resume", "everything", call)
+    return await _item(services)
+
+
+async def _item(services: Services) -> EverythingItem:
+    pause = await services.on_thread(services.queues.everything_paused)
+    return EverythingItem(
+        paused=pause is not None,
+        paused_on=None if pause is None else pause.since,
+        note=None if pause is None else pause.note,
+        by=None if pause is None else pause.by,
+    )
