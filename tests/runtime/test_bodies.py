@@ -226,7 +226,7 @@ class TestCancel:
                 raise
 
         if not hints:
-            monkeypatch.setattr(horae.components.wakeup, "send", lambda _hint: None)
+            monkeypatch.setattr(horae.components.wakeup, "send", lambda _hint, **_: None)
         async with running_node(horae):
             job = await horae.aio.jobs.start(work)
             await until_set(begun)
