@@ -16,13 +16,11 @@ from horae.types.keywords import JobKeywords
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 GUIDE = "".join((GUIDES / f"{page}.md").read_text() for page in ("jobs", "limits", "classes"))
-PROGRAM = re.sub(
-    r"^\S.*\bawait .*\n",
-    "",
-    "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)),
-    flags=re.MULTILINE,
-)
-"""The blocks, without the lines that only a coroutine can run."""
+CODE = "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+APPLICATION = 'horae = Horae("sqlite:///shop.db")\n'
+FIRST, *REST = re.sub(r"^\S.*\bawait .*\n", "", CODE, flags=re.MULTILINE).split(APPLICATION)
+PROGRAM = FIRST + APPLICATION + "".join(REST)
+"""All blocks for one application, without the lines that only a coroutine can run."""
 
 
 def test_their_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
