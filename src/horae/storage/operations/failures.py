@@ -5,9 +5,10 @@ newest failed jobs with all their failed attempts, and the newest attempts of al
 the failures of jobs that were retried since.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
@@ -123,9 +124,12 @@ def read(connection: Connection, seconds: float, limit: int = MOST_READ) -> Fail
     given = {"seconds": seconds, "limit": limit}
     since, failed = connection.execute(PERIOD, given).one()
     rows = connection.execute(READ, given).mappings()
-    found = readable(
-        jobs.name, rows, lambda row: Failure(**{**row, "has_failed": bool(row["has_failed"])})
-    )
+
+    def failure(row: Mapping[Any, Any]) -> Failure:
+        values: dict[str, Any] = {**row, "has_failed": bool(row["has_failed"])}
+        return Failure(**values)
+
+    found = readable(jobs.name, rows, failure)
     return Failures(since=since, found=found, complete=failed < limit and len(found) < 2 * limit)
 
 

@@ -265,8 +265,10 @@ def is_paused(connection: Connection, name: str) -> bool:
 
 def view(connection: Connection) -> list[QueueView]:
     """Return every queue with open jobs, a pause, a limit or a backend, by name."""
-    return readable(
-        queues.name,
-        connection.execute(VIEW).mappings(),
-        lambda row: QueueView(**{**row, "everything_is_paused": bool(row["everything_is_paused"])}),
-    )
+
+    def queue(row: Mapping[Any, Any]) -> QueueView:
+        paused = bool(row["everything_is_paused"])
+        values: dict[str, Any] = {**row, "everything_is_paused": paused}
+        return QueueView(**values)
+
+    return readable(queues.name, connection.execute(VIEW).mappings(), queue)
