@@ -29,13 +29,13 @@ def shown_error(technical: str, stored: str, error: BaseException | None) -> Att
     `technical`: its type and text; `error`: None if another process raised it.
     """
     name, _, text = technical.partition(": ")
+    if not name.isidentifier():  # a sentence, such as that a signal has killed the process
+        name, text = AttemptFailed.__name__, technical
     known = {
         "stored": stored,
         "__module__": AttemptFailed.__module__ if error is None else type(error).__module__,
     }
-    kind: type[AttemptFailed] = type(
-        name if name.isidentifier() else AttemptFailed.__name__, (AttemptFailed,), known
-    )
+    kind: type[AttemptFailed] = type(name, (AttemptFailed,), known)
     made = None  # the same traceback, without variables
     frames = [] if error is None else list(traceback.walk_tb(error.__traceback__))
     for frame, line in reversed(frames[-MOST_FRAMES:]):
