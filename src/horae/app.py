@@ -6,6 +6,7 @@ declares job types, or starts jobs and runs none, does not load the rest.
 """
 
 import sys
+import time
 from collections.abc import Collection, Generator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -253,6 +254,7 @@ class Horae(Declarations):
                 sync_jobs=self.jobs,
                 schedules=self.schedules,
                 deployments=self.deployments,
+                begun=time.monotonic(),
                 custom_authenticate=chosen,
             )
             return http_interface(services)

@@ -64,7 +64,7 @@ class TablesApp:
 
     def _operate(self, method: str, path: str) -> Any:
         if not self._base:  # the link that the node prints signs in one client, once
-            self._operator.get(self._link)
+            self._operator.post(self._link, headers={"Origin": self._link.partition("/api/")[0]})
             self._base = self._link.partition("/api/")[0].rstrip("/")
         body: dict[str, str] | None = {} if method == "POST" else None
         answer = self._operator.request(

@@ -27,6 +27,11 @@ GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 3
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them
+    "Schedules._unless_same_secrets": "only for secret parameters: tests/runtime/test_sealed_secrets.py",
+    "_results_before": "only for jobs that take results: tests/client/test_chains.py",
+    "LaneClaimer.claim:cancelling.discard": "only for limits that discard: tests/storage/test_lanes.py",
+    "Hooks.delete_orphans": "only with a store of large values: tests/runtime/test_large_values.py",
+    "Hooks.large_values_of": "only with a store of large values: tests/runtime/test_large_values.py",
     "Sweeper._watch_clock:premature.make_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
     "Sweeper._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
     "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",

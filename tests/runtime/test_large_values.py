@@ -113,7 +113,7 @@ async def test_a_store_that_is_away(horae: Horae, monkeypatch: pytest.MonkeyPatc
         made = horae.jobs.start("shout", text="a" * 1990, name="b" * 100)
         await until(lambda: horae.jobs.get(made.id).state is JobState.FINISHED)
         assert horae.jobs.get(made.id).result == "A" * 1990 + "b" * 100
-        assert horae.jobs.get(job.id).attempt == 0
+        await until(lambda: horae.jobs.get(job.id).attempt == 0)  # it is claimed at times
         for name, method in working.items():
             monkeypatch.setattr(LargeValues, name, method)
         assert await horae.aio.jobs.wait(job, timeout=SOON) == LONG.upper() + "ann"

@@ -30,6 +30,7 @@ from typing import Any, Final
 from unittest import mock
 
 import aiosqlite
+import sqlalchemy.ext.asyncio
 from sqlalchemy import (
     Boolean,
     Connection,
@@ -108,7 +109,7 @@ def _of_sqlite() -> list[Any]:
         mock.patch.object(opening, "now", storage.server_now),
         mock.patch.object(opening, "DriverConnection", storage.connect),
         mock.patch.object(database, "create_engine", shared_engine),
-        mock.patch.object(database, "create_async_engine", shared_async_engine),
+        mock.patch.object(sqlalchemy.ext.asyncio, "create_async_engine", shared_async_engine),
         mock.patch.object(aiosqlite.core, "Thread", threads.Thread),
         mock.patch.object(aiosqlite.core, "SimpleQueue", threads.SimpleQueue),
         mock.patch.object(aiosqlite.core, "Connection", ConnectionForCoroutines),

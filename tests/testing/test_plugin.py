@@ -54,7 +54,7 @@ def pytest_in(folder: Path, *arguments: str, **files: str) -> str:
 
 
 def test_a_project_with_several_workers(tmp_path: Path) -> None:
-    given = ("-p", "horae.pytest_plugin", "-n", "2", "-o", "horae_application=shop:horae")
+    given = ("-n", "2", "-o", "horae_application=shop:horae")
     output = pytest_in(tmp_path, "--strict-markers", *given, **PROJECT)
     assert "1 failed, 7 passed" in output
     assert "AssertionError: ship(order=2) was not started; these jobs were:" in output
@@ -64,7 +64,7 @@ def test_a_project_with_several_workers(tmp_path: Path) -> None:
 
 def test_a_project_that_names_no_application(tmp_path: Path) -> None:
     files = {"test_none.py": "def test_none(horae_testing): ..."}
-    output = pytest_in(tmp_path, "-p", "horae.pytest_plugin", "-n", "0", **files)
+    output = pytest_in(tmp_path, "-n", "0", **files)
     assert "horae_testing needs an application: set horae_application = module:name" in output
 
 

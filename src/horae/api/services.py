@@ -1,6 +1,5 @@
 """The services of the endpoints, made from the adapters that `app.py` picked."""
 
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -58,12 +57,12 @@ class Services:
     sync_jobs: Jobs
     schedules: Schedules
     deployments: Deployments
+    begun: float
+    """When this was made, on the monotonic clock: metrics count jobs from then on."""
     custom_authenticate: Authenticate | None = None
     events_timing: EventsTiming = field(default_factory=EventsTiming)
     metrics_limits: MetricsLimits = field(default_factory=MetricsLimits)
     dashboard: Path = DASHBOARD
-    begun: float = field(default_factory=time.monotonic)
-    """When this was made, on the monotonic clock: metrics count jobs from then on."""
 
     @cached_property
     def authenticate(self) -> Authenticate:

@@ -13,7 +13,12 @@ PACKAGE: Final = Path(horae.__file__).parent
 CALLED: Final = ("transact", "transact_at_once", "autocommit", "transact_async", "autocommit_async")
 SCOPE: Final = ("runtime", "client", "types", "live")
 """The packages whose calls are meant: those of nodes and of callers."""
-LEFT_OUT: Final = ("client/doctor", "client/forecasting.py", "client/operations/overview.py")
+LEFT_OUT: Final = (
+    "client/doctor",
+    "client/forecasting.py",
+    "client/operations/failures.py",
+    "client/operations/overview.py",
+)
 """Modules that only read, to report: a call that fails there changes nothing."""
 OWN_NAMES: Final = {"live/database.py": ("_run",)}
 """Names by which a module calls the functions of the database."""

@@ -226,6 +226,9 @@ class Story:
         again(lambda: self.queues.pause("other"))
         again(self.queues.list)
         again(lambda: self.queues.resume("other"))
+        again(lambda: self.queues.pause_everything(note="an incident"))
+        again(self.queues.everything_paused)
+        again(self.queues.resume_everything)
         again(self.horae.deploy)
         current = again(lambda: deployments.current(self.horae.module))
         assert current is not None
@@ -246,6 +249,8 @@ class Story:
         jobs, schedules, limits = self.horae.jobs, self.horae.schedules, self.horae.limits
         group = again(lambda: jobs.start_group([("looped", {}), ("logging", {})], then="summary"))
         again(lambda: jobs.wait_for_group(group.id, timeout="20s"))
+        chained = again(lambda: jobs.chain([("looped", {}), ("logging", {})]))
+        again(lambda: jobs.wait(chained[-1].id, timeout="20s"))
         stopped = again(lambda: jobs.start_group([("looped", {}, StartOptions(delay="1h"))] * 2))
         again(lambda: jobs.add_to_group(stopped.id, [("looped", {}, StartOptions(delay="1h"))]))
         again(lambda: jobs.cancel_group(stopped.id))
