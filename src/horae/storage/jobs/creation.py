@@ -224,9 +224,8 @@ _add_at_once: Final = (
 ADD_AT_ONCE: Final = Direct(_add_at_once)
 """Inserts a job without a limit or a key that may start now."""
 _added: Final = _add_at_once.cte("added")
-ADD_AND_NOTIFY: Final = Direct(
-    select(*_added.c, func.pg_notify(bindparam("channel"), bindparam("payload")))
-)
+_add_and_notify: Any = select(*_added.c, func.pg_notify(bindparam("channel"), bindparam("payload")))
+ADD_AND_NOTIFY: Final = Direct(_add_and_notify)
 """Does the same, and notifies when it commits; on PostgreSQL only."""
 _own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
