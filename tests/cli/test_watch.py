@@ -1,10 +1,12 @@
 """`horae watch`: what it prints, its exit codes, and what it sends."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,17 @@ from tests.api.timetable import make_late
 from tests.cli.conftest import Call, call, values
 from tests.harness.applications import application
 from tests.harness.node_processes import wait_until
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """Undo what the command sets for its whole process, which is that of the tests here."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    logging.captureWarnings(capture=False)
 
 
 def late(horae: Horae) -> int:
