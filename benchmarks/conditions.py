@@ -1,10 +1,8 @@
 """The conditions of a measurement: the machine, the versions, the settings."""
 
-import os
-import platform
-from datetime import UTC, datetime
 from importlib.metadata import version
 
+from benchmarks.command import machine
 from benchmarks.drains import CONCURRENCY
 from benchmarks.ground import Grounds, Scale
 
@@ -13,11 +11,8 @@ PACKAGES = ("horae", "sqlalchemy", "psycopg", "pydantic")
 
 def conditions(grounds: Grounds, scale: Scale) -> dict[str, str]:
     """Return the conditions by name."""
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return {
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}; load before: {load}",
-        "python": platform.python_version(),
+        **machine(),
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         **{
             ground.name: ", ".join(f"{name} {value}" for name, value in ground.raw.about().items())

@@ -94,12 +94,13 @@ def _events(served: Served, jobs: Jobs, count: int) -> list[float]:
         raise RuntimeError(f"the stream was refused: {stream.status} {stream.read()!r}")
     found: list[float] = []
     try:
-        _next_job(stream.readline, lambda _: True, kind=b"hello")
+        _read_until(stream.readline, b"hello", lambda _: True)
         for _ in range(count):
             job = jobs.start("report_once")
             reported = served.value_of("reported")
-            _next_job(
+            _read_until(
                 stream.readline,
+                b"job",
                 lambda event, job_id=job.id: (
                     event["id"] == job_id and event["progress_percentage"] == 50
                 ),
@@ -110,15 +111,15 @@ def _events(served: Served, jobs: Jobs, count: int) -> list[float]:
     return found
 
 
-def _next_job(
-    read_line: Callable[[], bytes], is_wanted: Callable[..., bool], kind: bytes = b"job"
+def _read_until(
+    read_line: Callable[[], bytes], name: bytes, is_wanted: Callable[..., bool]
 ) -> None:
-    """Read the stream until this event."""
+    """Read the stream until an event with this name and wanted data."""
     event = b""
     while line := read_line():
-        name, _, value = line.strip().partition(b": ")
-        if name == b"event":
+        field, _, value = line.strip().partition(b": ")
+        if field == b"event":
             event = value
-        elif name == b"data" and event == kind and is_wanted(json.loads(value)):
+        elif field == b"data" and event == name and is_wanted(json.loads(value)):
             return
     raise RuntimeError("the stream has ended")

@@ -5,20 +5,24 @@ with the others. The exit status is 1 if Horae falls short of a budget, or could
 """
 
 import argparse
-import json
-import os
-import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from benchmarks.__main__ import PAGE, table, to_positive
+from benchmarks.command import (
+    machine,
+    page,
+    parser_of,
+    print_conditions,
+    print_missed,
+    table,
+    write_json,
+)
 from benchmarks.peers.catalogue import NOT_COMPARED, PEERS, Peer
 from benchmarks.peers.conversation import Conversation
 from benchmarks.peers.environments import InstallationFailed, python_of
@@ -35,7 +39,7 @@ NAMES = tuple(peer.name for peer in PEERS)
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     scale = QUICK if options.quick else Scale(rounds=options.rounds, jobs=options.jobs)
-    console = Console(width=None if sys.stdout.isatty() else PAGE)
+    console = page()
     chosen = chosen_peers(options.only)
     with ExitStack() as opened:
         status = opened.enter_context(console.status("installs"))
@@ -90,38 +94,32 @@ def report(
 ) -> int:
     """Print what was measured, write it to the file, and return the exit status."""
     figures = budgets(found)
-    for name, value in stated.items():
-        console.print(f"[dim]{name}: {value}[/dim]", highlight=False)
+    print_conditions(console, stated)
     console.print(peer_table(found), table(figures), sep="\n\n")
     for name, reason in NOT_COMPARED.items():
         console.print(f"[dim]not compared: {name}: {reason}[/dim]", highlight=False)
-    if file is not None:
-        document = {
+    write_json(
+        file,
+        {
             "conditions": stated,
             "peers": [as_json(each) for each in found],
             "figures": [figure.as_json() for figure in figures],
             "not compared": NOT_COMPARED,
-        }
-        file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        },
+    )
     for each in found:
         for remark in each.remarks:
             console.print(f"remark: {each.peer.name}: {remark}", highlight=False, markup=False)
         if each.failure:
             console.print(f"left out: {each.failure}", highlight=False, markup=False)
-    missed = [figure for figure in figures if figure.kept is False]
-    for figure in missed:
-        console.print(f"[red]falls short:[/red] {figure.shortfall} ({figure.note})")
+    missed = print_missed(console, figures)
     return 1 if missed or any(each.failure for each in found if each.peer.is_horae) else 0
 
 
 def conditions(scale: Scale) -> dict[str, str]:
     """Return the conditions by name."""
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
     return {
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "machine": f"{machine}; load before: {load}",
-        "python": platform.python_version(),
+        **machine(),
         "horae": version("horae"),
         "servers": "PostgreSQL with its default settings; Redis with neither RDB nor AOF",
         "scale": (
@@ -133,33 +131,15 @@ def conditions(scale: Scale) -> dict[str, str]:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample to FILE")
-    parser.add_argument(
-        "--only",
-        action="extend",
-        type=_names,
-        metavar="NAME[,NAME]",
-        help=f"measure these beside Horae: {', '.join(NAMES)}",
-    )
-    parser.add_argument(
-        "--rounds", type=to_positive, default=Scale().rounds, help="default: %(default)s"
-    )
-    parser.add_argument(
-        "--jobs", type=to_positive, default=Scale().jobs, help="of one drain; default: %(default)s"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="little, once: whether all runs, not how fast"
-    )
-    return parser.parse_args(arguments)
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    for name in names:
-        if name not in NAMES:
-            raise argparse.ArgumentTypeError(f"{name!r} is no peer; choose from {', '.join(NAMES)}")
-    return names
+    return parser_of(
+        "benchmarks.peers",
+        __doc__,
+        NAMES,
+        Scale(),
+        noun="peer",
+        only="measure these beside Horae",
+        quick="little, once: whether all runs, not how fast",
+    ).parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import schedules
-from benchmarks.__main__ import BENCHMARKS, main, table
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.command import table
 from benchmarks.figures import Budget, Figure, Samples, percentile
 from benchmarks.ground import Grounds, Scale, open_grounds
 
