@@ -47,17 +47,15 @@ class AlertThresholds:
     nothing_claimed: Duration = "1m"
     node_dead: Duration = "10m"
     database_away: Duration = "10s"
-    _seconds: dict[str, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse durations that are negative or cannot be read."""
         for each in fields(self):
-            if each.name in ("failures", "_seconds"):
+            if each.name == "failures":
                 continue
             length = parse_duration(each.name, getattr(self, each.name))
             if length < timedelta(0):
                 raise InvalidRequest(f"{each.name} is {quoted(length)}, expected zero or more")
-            self._seconds[each.name] = length.total_seconds()
         if not isinstance(self.failures, int) or self.failures < 1:
             raise InvalidRequest(
                 f"failures is {quoted(self.failures)}, expected a whole number from 1"
@@ -65,7 +63,7 @@ class AlertThresholds:
 
     def seconds(self, name: str) -> float:
         """Return a duration in seconds."""
-        return self._seconds[name]
+        return parse_duration(name, getattr(self, name)).total_seconds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
