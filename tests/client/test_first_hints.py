@@ -79,8 +79,10 @@ def test_other_hints_are_merged(database: Database, monkeypatch: pytest.MonkeyPa
             channel.send(WORK)
         assert (sent, put) == ([[WORK]], [WORK])
         return
-    with closing(PostgresChannel(database.url, timing=PostgresTiming(ride_interval=60))) as channel:
-        first, second = channel.ride(WORK), channel.ride(WORK)
+    with closing(
+        PostgresChannel(database.url, timing=PostgresTiming(piggyback_interval=60))
+    ) as channel:
+        first, second = channel.piggyback(WORK), channel.piggyback(WORK)
     assert first is not None
     assert second is None
 
@@ -89,4 +91,4 @@ def test_other_hints_are_merged(database: Database, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_nothing_rides_if_hints_have_a_url_of_their_own(database: Database) -> None:
     with closing(PostgresChannel(database.url, database=database.url)) as channel:
-        assert channel.ride(WORK) is None
+        assert channel.piggyback(WORK) is None

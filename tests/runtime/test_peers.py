@@ -24,7 +24,7 @@ class SentHints(SilentChannel):
     def __init__(self) -> None:
         self.sent: list[Hint] = []
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         self.sent.append(hint)
 
 

@@ -409,10 +409,10 @@ class SimulatedChannel:
         around = self.process.world.surroundings
         return around.hints_work and self.process.world.now >= around.hints_off_until
 
-    def ride(self, hint: Hint) -> None:
+    def piggyback(self, hint: Hint) -> None:
         """Return None: hints do not pass through the database here."""
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         """Send a hint to all processes."""
         here = self.process.world
         around = here.surroundings

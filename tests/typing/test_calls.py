@@ -26,7 +26,7 @@ def test_mypy() -> None:
 
 def test_pyright() -> None:
     if shutil.which("node") is None and not (ROOT / ".venv" / "bin" / "node").exists():
-        pytest.skip("pyright needs Node.js, which `make setup` installs")
+        pytest.skip("pyright needs Node.js, which `make web` installs")
     done = subprocess.run(
         ["scripts/with-node", sys.executable, "-m", "pyright", CALLS],
         cwd=ROOT,

@@ -41,8 +41,8 @@ class testing:  # noqa: N801 - read as the context manager that it is; pytest co
 
     The database is of the same kind, on the same server, and gone afterwards. With `connection`, a
     Connection or Session of SQLAlchemy, the application works in that transaction instead, which
-    the test rolls back. Nothing runs by itself: `drain` and `run_due` run jobs, and so does who
-    waits for one. `now`: where the clock of the database stands, by default the present.
+    the test rolls back. Nothing runs by itself: `drain` and `run_due` run jobs, and so does
+    waiting for one. `now`: where the clock of the database stands, by default the present.
     `eager=True`: each job runs as soon as its start is committed.
     """
 

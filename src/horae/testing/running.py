@@ -179,14 +179,13 @@ class RunningChannel:
     ) -> None:
         self._channel, self._on_wait, self._on_work = channel, on_wait, on_work
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         """Send a hint."""
-        self._channel.send(hint, rode=rode)
+        self._channel.send(hint, piggybacked=piggybacked)
         self._on_work(hint)
 
-    def ride(self, hint: Hint) -> tuple[str, str] | None:
+    def piggyback(self, hint: Hint) -> None:
         """Return None: hints go to no other process."""
-        return self._channel.ride(hint)
 
     def subscribe(self, listener: Callable[[Hint], None]) -> Callable[[], None]:
         """Run what is due: the subscriber waits for it."""

@@ -64,14 +64,14 @@ class WakeupChannel(Protocol):
         """
         ...
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         """Send the hint soon, merged with others that wait. Never blocks and never raises.
 
-        `rode`: other processes have it from the statement that `ride` was for.
+        `piggybacked`: a statement has notified other processes with its commit; see `piggyback`.
         """
         ...
 
-    def ride(self, hint: Hint) -> tuple[str, str] | None:
+    def piggyback(self, hint: Hint) -> tuple[str, str] | None:
         """Return the channel and the payload of a notification that a statement sends with its
         commit; None if the hint does better alone.
         """

@@ -27,13 +27,13 @@ class DeferredChannel:
         """Return whether hints of other processes can ever arrive."""
         return self._channel.listens
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         """Send the hint after the commit."""
-        self._after_commit(partial(self._channel.send, hint, rode=rode))
+        self._after_commit(partial(self._channel.send, hint, piggybacked=piggybacked))
 
-    def ride(self, hint: Hint) -> tuple[str, str] | None:
+    def piggyback(self, hint: Hint) -> tuple[str, str] | None:
         """Return the notification that a statement sends with its commit, if any."""
-        return self._channel.ride(hint)
+        return self._channel.piggyback(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for each hint; return a function that ends the subscription."""

@@ -78,14 +78,14 @@ class LocalChannel(ProcessChannel["_Receiver"]):
         return self._receiver is not None
 
     @override
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         now = time.monotonic()
         if now < self._direct_from or self._closed:
-            super().send(hint, rode=rode)
+            super().send(hint, piggybacked=piggybacked)
             return
         # The first hint in a while waits for no other thread: a datagram takes microseconds.
         self._direct_from = now + DIRECT_INTERVAL
-        super().send(hint, rode=True)
+        super().send(hint, piggybacked=True)
         self._transmit([hint])
 
     def _folder(self) -> Path:

@@ -38,7 +38,7 @@ class PostgresTiming:
 
     send_interval: float = 0.005
     """Shortest time between two notifications, because each takes a lock of the whole server."""
-    ride_interval: float = 0.05
+    piggyback_interval: float = 0.05
     """Shortest time between two statements that notify with their commit, for the same reason."""
     proof_within: float = 5.0
     """How long a test notification may take before the connection counts as deaf."""
@@ -76,7 +76,7 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
         self._token = secrets.token_hex(8)
         self._sending: psycopg.Connection | None = None
         self._is_for_statements = database is None
-        self._ride_from = -math.inf
+        self._piggyback_from = -math.inf
         super().__init__(interval=timing.send_interval)
 
     @property
@@ -92,14 +92,14 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
             self._disconnect()
 
     @override
-    def ride(self, hint: Hint) -> tuple[str, str] | None:
+    def piggyback(self, hint: Hint) -> tuple[str, str] | None:
         """Return the notification of the first hint in a while: it arrives with the commit, and
         takes no thread and no transaction of its own.
         """
         now = time.monotonic()
-        if now < self._ride_from or not self._is_for_statements:
+        if now < self._piggyback_from or not self._is_for_statements:
             return None
-        self._ride_from = now + self._timing.ride_interval
+        self._piggyback_from = now + self._timing.piggyback_interval
         [payload] = encode_all(self._token, [hint])
         return CHANNEL, payload
 

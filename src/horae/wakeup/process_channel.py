@@ -48,14 +48,14 @@ class ProcessChannel(BuiltAnewInChild, ABC, Generic[R]):
     def _listen(self) -> R | None:
         """Begin to receive; return None if that is impossible."""
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
         """Send the hint to every process soon; this one gets it at once, and only once."""
         if self._listeners:
             self._here.put(hint)
-        if not rode:
+        if not piggybacked:
             self._outbox.put(hint)
 
-    def ride(self, hint: Hint) -> tuple[str, str] | None:  # noqa: ARG002 - for those who can
+    def piggyback(self, hint: Hint) -> tuple[str, str] | None:  # noqa: ARG002 - for those who can
         """Return None: no statement can send a hint through this channel."""
         return None
 

@@ -18,12 +18,12 @@ class SilentChannel:
         self._listeners = HintListeners()
         self._here = Outbox("horae-hints-here", self._listeners.call)
 
-    def send(self, hint: Hint, *, rode: bool = False) -> None:  # noqa: ARG002 - nothing rides
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:  # noqa: ARG002 - no others
         """Call the listeners of this process soon."""
         if self._listeners:
             self._here.put(hint)
 
-    def ride(self, hint: Hint) -> None:
+    def piggyback(self, hint: Hint) -> None:
         """Return None: no other process is to get a hint."""
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

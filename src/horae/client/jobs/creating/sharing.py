@@ -77,15 +77,16 @@ class SharedInserts(BuiltAnewInChild):
         return self._add(rows) if start.inserted is None else start.inserted
 
     def _add(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
-        hint, rides = work(len(rows)), None
+        hint, notification = work(len(rows)), None
         if len(rows) > 1:
             inserted = self._database.autocommit(creation.add_shared, rows)
         elif rows[0].may_start_now:
-            rides = self._wakeup.ride(hint)
-            inserted = [self._database.autocommit(creation.add_at_once, rows[0], rides)]
+            notification = self._wakeup.piggyback(hint)
+            add = creation.add_at_once
+            inserted = [self._database.autocommit(add, rows[0], notification)]
         else:
             inserted = [self._database.autocommit(creation.add_alone, rows[0])]
-        self._wakeup.send(hint, rode=rides is not None)
+        self._wakeup.send(hint, piggybacked=notification is not None)
         return inserted
 
     def _lead(self, starts: Sequence[_Start]) -> None:

@@ -25,8 +25,8 @@ from horae.storage.engine.sqlite import take_write_lock
 
 WAS_IDLE: Final = "horae_was_idle"
 SURE_FOR: Final = 0.002
-"""Seconds for which a connection is taken for open after its last use: to look, a driver's loop of
-short statements would need a twentieth of its time.
+"""Seconds after its last use during which a connection counts as open: the check takes a twentieth
+of the time of an insert, which a program that starts jobs in a loop would pay for each of them.
 """
 
 
