@@ -95,7 +95,9 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
 
 def test_a_page_refreshes_on_request(page: Page, held: Served) -> None:
     page.goto("queues")
+    page.get_by_test_id("display").click()
     page.get_by_test_id("refresh").select_option("0")
+    page.keyboard.press("Escape")
     waiting = page.get_by_test_id("queue-default").locator("[data-label=Waiting]")
     expect(waiting).to_have_text("0")
     held.begin("import_people", rows=1)

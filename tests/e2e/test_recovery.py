@@ -75,6 +75,7 @@ class TestLostDatabase:
         page.goto("jobs")
         live = page.get_by_test_id("live")
         expect(live).to_have_text("Live")
+        page.get_by_test_id("display").click()
         page.get_by_test_id("refresh").select_option(
             "60"
         )  # so that the events tell it, and not a request

@@ -165,6 +165,7 @@ def test_choices_are_in_the_address_and_survive_a_reload(page: Page, views: list
 @ON_SQLITE
 def test_the_theme_is_kept(page: Page, views: list[str]) -> None:
     page.goto(views[0])
+    page.get_by_test_id("display").click()
     page.get_by_test_id("theme").select_option("dark")
     page.goto("jobs")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 
 import { compressed } from './compressed.ts'
 
+const LANGUAGE = /src\/texts\/(?!en\b)([a-z]{2})\b/
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
 
 export default defineConfig({
@@ -14,7 +15,7 @@ export default defineConfig({
   resolve: {
     alias: { '@horae/vue': path('../packages/vue/src/entry.ts'), '@': path('./src') },
   },
-  define: { __VUE_OPTIONS_API__: 'true' },
+  define: { __VUE_OPTIONS_API__: 'false' },
   build: {
     outDir: path('../../src/horae/api/static'),
     emptyOutDir: true,
@@ -28,6 +29,14 @@ export default defineConfig({
       output: {
         codeSplitting: {
           groups: [
+            // Each language but English is a file of its own, which is loaded when it is needed.
+            {
+              debugName: 'texts of a language',
+              name: (id) => `texts-${LANGUAGE.exec(id)?.[1] ?? ''}`,
+              test: LANGUAGE,
+              priority: 3,
+            },
+            { name: 'palette', test: /src\/palette\/(?!PaletteButton)/, priority: 2 },
             { name: 'charts', test: /uplot|src\/charts\/|views\/overview\//, priority: 2 },
             { name: 'views', test: /src\/(views|jobs|schedules)\//, priority: 1 },
             { name: 'base', test: /./ },

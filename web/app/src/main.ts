@@ -9,16 +9,21 @@ import { createApp } from 'vue'
 
 import App from '@/App.vue'
 import { client } from '@/api/server'
+import { errorText, notify } from '@/notices/notices'
 import { createDashboardRouter, prefetchViews } from '@/router'
+import { language } from '@/texts/locale'
+import { applyLanguage } from '@/texts/texts'
 import { applyTheme } from '@/theme/theme'
 
 /** The delay before the other views are prefetched, in milliseconds, so that the first view loads undisturbed. */
 const PREFETCH_DELAY = 500
 
 applyTheme()
-createApp(App)
-  .use(createPinia())
-  .use(createHorae({ client }))
-  .use(createDashboardRouter())
-  .mount('#app')
+void applyLanguage((error) => notify('failed', errorText(error))).then(() => {
+  createApp(App)
+    .use(createPinia())
+    .use(createHorae({ client, locale: language }))
+    .use(createDashboardRouter())
+    .mount('#app')
+})
 addEventListener('load', () => setTimeout(prefetchViews, PREFETCH_DELAY))

@@ -1,21 +1,21 @@
+import { watchEffect } from 'vue'
 import { createRouter, createWebHistory, type RouteRecordRaw, type Router } from 'vue-router'
 
 import { mountPath, server } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
+import { texts } from '@/texts/texts'
 
-/** Pages without a title set their own, such as the name of a schedule. */
+/** Pages whose name has no text set their own title, such as the name of a schedule. */
 const routes: RouteRecordRaw[] = [
   {
     path: '/',
     name: 'overview',
     component: () => import('@/views/overview/OverviewPage.vue'),
-    meta: { title: 'Overview' },
   },
   {
     path: '/jobs',
     name: 'jobs',
     component: () => import('@/views/jobs/JobsPage.vue'),
-    meta: { title: 'Jobs' },
   },
   {
     path: '/jobs/:id(\\d{1,18})',
@@ -33,13 +33,11 @@ const routes: RouteRecordRaw[] = [
     path: '/errors',
     name: 'errors',
     component: () => import('@/views/errors/ErrorsPage.vue'),
-    meta: { title: 'Errors' },
   },
   {
     path: '/schedules',
     name: 'schedules',
     component: () => import('@/views/schedules/SchedulesPage.vue'),
-    meta: { title: 'Schedules' },
   },
   {
     path: '/schedules/:id(\\d{1,18})',
@@ -51,37 +49,31 @@ const routes: RouteRecordRaw[] = [
     path: '/nodes',
     name: 'nodes',
     component: () => import('@/views/operations/NodesPage.vue'),
-    meta: { title: 'Nodes' },
   },
   {
     path: '/queues',
     name: 'queues',
     component: () => import('@/views/operations/QueuesPage.vue'),
-    meta: { title: 'Queues' },
   },
   {
     path: '/limits',
     name: 'limits',
     component: () => import('@/views/operations/LimitsPage.vue'),
-    meta: { title: 'Limits' },
   },
   {
     path: '/deployments',
     name: 'deployments',
     component: () => import('@/views/operations/DeploymentsPage.vue'),
-    meta: { title: 'Deployments' },
   },
   {
     path: '/changes',
     name: 'changes',
     component: () => import('@/views/operations/ChangesPage.vue'),
-    meta: { title: 'Changes' },
   },
   {
     path: '/:rest(.*)*',
     name: 'not-found',
     component: () => import('@/views/NotFoundPage.vue'),
-    meta: { title: 'Page not found' },
   },
 ]
 
@@ -91,8 +83,10 @@ export function createDashboardRouter(): Router {
     routes,
     scrollBehavior: (to, from, saved) => saved ?? (to.path === from.path ? false : { top: 0 }),
   })
-  router.afterEach(({ meta }) => {
-    if (typeof meta['title'] === 'string') setPageTitle(meta['title'])
+  watchEffect(() => {
+    const titles: Readonly<Record<string, string>> = texts.value.pages
+    const title = titles[String(router.currentRoute.value.name)]
+    if (title !== undefined) setPageTitle(title)
   })
   router.onError((_error, to, from) => {
     if (from.matched.length > 0) void reload(router.resolve(to).href)

@@ -23,14 +23,16 @@ export interface ScheduleQuery {
   readonly name: string | null
   readonly enabled: boolean | null
   readonly cursor: string | null
+  /** The most schedules on a page; the server's default if it is omitted. */
+  readonly limit?: number
 }
 
 const { json } = client.transport
 
 export const schedules = {
-  list: ({ name, enabled, cursor }: ScheduleQuery, signal?: AbortSignal) =>
+  list: ({ name, enabled, cursor, limit }: ScheduleQuery, signal?: AbortSignal) =>
     json<SchedulePage>('GET', '/api/schedules/', {
-      query: { name, enabled: enabled === null ? null : String(enabled), cursor },
+      query: { name, enabled: enabled === null ? null : String(enabled), cursor, limit },
       signal,
     }),
   get: (id: number, signal?: AbortSignal) =>

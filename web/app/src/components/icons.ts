@@ -10,6 +10,8 @@ export const ICONS = {
   deployments: 'M10 3l7 4-7 4-7-4zM3 11l7 4 7-4',
   changes: 'M4 16l1-4 8-8 3 3-8 8zM11 6l3 3',
   refresh: 'M15.5 8A6 6 0 1 0 16 10.5M16 4v4h-4',
+  search: 'M9 3.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M13 13l4 4',
+  display: 'M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4',
   help: 'M7.5 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M10 14.5h.01',
 } as const
 

@@ -1,6 +1,11 @@
-import { durationText } from './duration'
+import { computed, type ComputedRef } from 'vue'
 
-const DATE_AND_TIME: Intl.DateTimeFormatOptions = {
+import { locale } from '@/texts/locale'
+import { texts } from '@/texts/texts'
+import { wholeUnits } from './duration'
+import { timeZone, zone } from './zone'
+
+const FULL: Intl.DateTimeFormatOptions = {
   year: 'numeric',
   month: 'short',
   day: 'numeric',
@@ -10,17 +15,45 @@ const DATE_AND_TIME: Intl.DateTimeFormatOptions = {
   timeZoneName: 'short',
 }
 
-/** Format a timestamp of the API with date, time and time zone: the user's zone, or the given one. */
-export function momentText(moment: string | null | undefined, timeZone?: string): string {
-  if (!moment) return '–'
-  const zone = timeZone === undefined ? {} : { timeZone }
-  return new Intl.DateTimeFormat(undefined, { ...DATE_AND_TIME, ...zone }).format(new Date(moment))
+/** A formatter costs more than hundreds of uses of it, so each is made once for a language and a zone. */
+function formatter(options: Intl.DateTimeFormatOptions): ComputedRef<Intl.DateTimeFormat> {
+  return computed(
+    () => new Intl.DateTimeFormat(locale.value, { ...options, timeZone: timeZone.value }),
+  )
 }
 
-/** Format a moment in milliseconds for an input of a local date and time, in whole minutes: `2026-11-22T09:00`. */
+const full = formatter(FULL)
+const clock = formatter({ timeStyle: 'short', hourCycle: 'h23' })
+const seconds = formatter({ timeStyle: 'medium', hourCycle: 'h23' })
+
+/**
+ * Format a timestamp of the API with date, time and time zone: the zone of the page, or the given one. In a component,
+ * use `TimeText`.
+ */
+export function momentText(moment: string | null | undefined, inZone?: string): string {
+  if (!moment) return '–'
+  const format =
+    inZone === undefined
+      ? full.value
+      : new Intl.DateTimeFormat(locale.value, { ...FULL, timeZone: inZone })
+  return format.format(new Date(moment))
+}
+
+/** Format a timestamp for a tooltip: with its date in the zone of the page, and in UTC. */
+export function tooltipText(moment: string): string {
+  const utc = `${new Date(moment).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  return zone.value === 'utc' ? utc : `${momentText(moment)}\n${utc}`
+}
+
+/** Format a moment in milliseconds for an input of a date and time, in whole minutes: `2026-11-22T09:00`. */
 export function localInput(moment: number): string {
-  const local = new Date(moment - new Date(moment).getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, 16)
+  const offset = zone.value === 'utc' ? 0 : new Date(moment).getTimezoneOffset()
+  return new Date(moment - offset * 60_000).toISOString().slice(0, 16)
+}
+
+/** Return the moment that the input of a date and time means in the zone of the page. It may be an invalid date. */
+export function momentOfInput(text: string): Date {
+  return new Date(zone.value === 'utc' && text !== '' ? `${text}Z` : text)
 }
 
 /**
@@ -29,12 +62,11 @@ export function localInput(moment: number): string {
  */
 export function agoText(moment: string | null | undefined, now: number): string {
   if (!moment) return '–'
-  const seconds = (now - Date.parse(moment)) / 1000
-  if (Math.abs(seconds) < 1.5) return 'just now'
-  const [count, unit, ...rest] = durationText(Math.round(Math.abs(seconds)))
-    .replace('.0', '')
-    .split(' ')
-  return seconds > 0 ? `${count} ${unit} ago` : `in ${[count, unit, ...rest].join(' ')}`
+  const passed = (now - Date.parse(moment)) / 1000
+  const words = texts.value.time
+  if (Math.abs(passed) < 1.5) return words.justNow
+  const units = wholeUnits(Math.round(Math.abs(passed)))
+  return passed > 0 ? words.ago(units[0] ?? '') : words.in(units.join(' '))
 }
 
 /** Format a timestamp as the time of day, with the date if it is more than a day from `now` (in milliseconds). */
@@ -44,14 +76,10 @@ export function soonText(moment: string, now: number): string {
 
 /** Format the time of day of a timestamp with its seconds. */
 export function secondsText(moment: string): string {
-  return new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }).format(
-    new Date(moment),
-  )
+  return seconds.value.format(new Date(moment))
 }
 
 /** Format the time of day of a timestamp. */
 export function clockText(moment: string): string {
-  return new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle: 'h23' }).format(
-    new Date(moment),
-  )
+  return clock.value.format(new Date(moment))
 }

@@ -1,4 +1,5 @@
 import { jsonTokens } from '@/format/json'
+import { texts } from '@/texts/texts'
 
 /** The input of a job of a new group: its type, and its parameters as JSON. */
 export interface JobInput {
@@ -28,14 +29,14 @@ export function paramsProblem(input: string): string {
   try {
     value = JSON.parse(text)
   } catch {
-    return 'The parameters are not valid JSON. Write them as {"name": "value", "count": 3}.'
+    return texts.value.groups.invalidJson
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return 'The parameters are an object with their names, such as {"count": 3}.'
+    return texts.value.groups.notAnObject
   }
   const changed = jsonTokens(text).find((token) => token.kind === 'word' && isRounded(token.text))
   if (changed === undefined) return ''
-  return `A browser would round ${changed.text}. Start the job from Python or the command line.`
+  return texts.value.groups.rounded(changed.text)
 }
 
 /** Whether JavaScript cannot represent this integer, and would send another one. */

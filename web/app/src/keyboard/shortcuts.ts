@@ -1,9 +1,10 @@
-import { onScopeDispose } from 'vue'
+import { onScopeDispose, type MaybeRefOrGetter } from 'vue'
 
 /** One key, or a sequence of two such as `g j`, with the action that it runs. */
 export interface Shortcut {
   readonly keys: string
-  readonly description: string
+  /** A function if it is a text: the reader can choose another language. */
+  readonly description: MaybeRefOrGetter<string>
   readonly run: () => void
 }
 

@@ -1,11 +1,12 @@
 import { computed, type ComputedRef } from 'vue'
 
 import { useSession } from '@/session/session'
+import { texts, type Texts } from '@/texts/texts'
 import type { IconName } from '@/components/icons'
 
-export interface PageLink {
-  readonly name: string
-  readonly title: string
+interface Page {
+  /** The name of its route. Its title is in the texts. */
+  readonly name: keyof Texts['pages']
   readonly icon: IconName
   /** The second key of the shortcut, after `g`. */
   readonly key: string
@@ -13,16 +14,20 @@ export interface PageLink {
   readonly staff: boolean
 }
 
-const PAGES: readonly PageLink[] = [
-  { name: 'overview', title: 'Overview', icon: 'overview', key: 'o', staff: true },
-  { name: 'jobs', title: 'Jobs', icon: 'jobs', key: 'j', staff: false },
-  { name: 'errors', title: 'Errors', icon: 'errors', key: 'e', staff: true },
-  { name: 'schedules', title: 'Schedules', icon: 'schedules', key: 's', staff: true },
-  { name: 'queues', title: 'Queues', icon: 'queues', key: 'q', staff: true },
-  { name: 'limits', title: 'Limits', icon: 'limits', key: 'l', staff: true },
-  { name: 'nodes', title: 'Nodes', icon: 'nodes', key: 'n', staff: true },
-  { name: 'deployments', title: 'Deployments', icon: 'deployments', key: 'd', staff: true },
-  { name: 'changes', title: 'Changes', icon: 'changes', key: 'c', staff: true },
+export interface PageLink extends Page {
+  readonly title: string
+}
+
+const PAGES: readonly Page[] = [
+  { name: 'overview', icon: 'overview', key: 'o', staff: true },
+  { name: 'jobs', icon: 'jobs', key: 'j', staff: false },
+  { name: 'errors', icon: 'errors', key: 'e', staff: true },
+  { name: 'schedules', icon: 'schedules', key: 's', staff: true },
+  { name: 'queues', icon: 'queues', key: 'q', staff: true },
+  { name: 'limits', icon: 'limits', key: 'l', staff: true },
+  { name: 'nodes', icon: 'nodes', key: 'n', staff: true },
+  { name: 'deployments', icon: 'deployments', key: 'd', staff: true },
+  { name: 'changes', icon: 'changes', key: 'c', staff: true },
 ]
 
 /** Return the pages of the dashboard that the user may see. */
@@ -30,7 +35,10 @@ export function usePages(): { pages: ComputedRef<readonly PageLink[]> } {
   const session = useSession()
   return {
     pages: computed(() =>
-      PAGES.filter((page) => session.me === null || session.seesAll || !page.staff),
+      PAGES.filter((page) => session.me === null || session.seesAll || !page.staff).map((page) => ({
+        ...page,
+        title: texts.value.pages[page.name],
+      })),
     ),
   }
 }

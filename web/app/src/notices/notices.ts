@@ -1,6 +1,8 @@
 import { shownError, messagesFor } from '@horae/vue'
 import { readonly, shallowRef } from 'vue'
 
+import { language } from '@/texts/locale'
+
 export interface Notice {
   readonly id: number
   readonly kind: 'done' | 'failed'
@@ -41,8 +43,8 @@ export async function perform<T>(
   }
 }
 
-/** Describe an error for the user. */
+/** Describe an error for the user. What the server says about it is in English. */
 export function errorText(error: unknown): string {
-  const { error: title, message } = shownError(error, messagesFor('en'))
+  const { error: title, message } = shownError(error, messagesFor(language.value))
   return `${title}: ${message}`
 }

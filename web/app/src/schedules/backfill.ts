@@ -1,5 +1,5 @@
 import type { BackfillRange, BackfillResult, Schedule } from '@/api/schedules'
-import { localInput } from '@/format/moment'
+import { localInput, momentOfInput } from '@/format/moment'
 import { plural } from '@/format/number'
 
 const DAY = 86_400_000
@@ -16,8 +16,8 @@ export function lastDay(now: number): { from: string; to: string } {
 
 /** Parse two local dates and times. Returns undefined unless both are valid and in this order. */
 export function rangeOf(from: string, to: string): BackfillRange | undefined {
-  const start = new Date(from)
-  const end = new Date(to)
+  const start = momentOfInput(from)
+  const end = momentOfInput(to)
   return start < end ? { start: start.toISOString(), end: end.toISOString() } : undefined
 }
 

@@ -4,6 +4,7 @@ import { computed, shallowRef } from 'vue'
 
 import type { Me } from '@/api/model'
 import { client, isAnonymous, server } from '@/api/server'
+import { texts } from '@/texts/texts'
 
 const NO_TOKENS = 'ERROR_NO_TOKENS'
 
@@ -64,9 +65,11 @@ function changes(me: Me | null, owner: string | null): boolean {
 
 /** Describe for the user why a login failed. */
 export function loginFailure(error: unknown): string {
-  if (error instanceof HoraeError && error.status === 401) return 'This token is not valid.'
+  if (error instanceof HoraeError && error.status === 401) {
+    return texts.value.session.invalid
+  }
   if (error instanceof HoraeError && error.code === NO_TOKENS) {
-    return 'This server has no tokens to log in with: the application in front of it authenticates users.'
+    return texts.value.session.noTokens
   }
   return error instanceof Error ? error.message : String(error)
 }

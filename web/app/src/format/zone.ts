@@ -1,0 +1,20 @@
+import { computed, shallowRef, watch } from 'vue'
+
+export const ZONES = ['local', 'utc'] as const
+export type Zone = (typeof ZONES)[number]
+
+const KEY = 'horae.zone'
+
+export function parseZone(text: string | null): Zone {
+  return ZONES.find((zone) => zone === text) ?? 'local'
+}
+
+/** The zone of all times on the page: the reader's or UTC. It is stored for the next visit. */
+export const zone = shallowRef<Zone>(parseZone(localStorage.getItem(KEY)))
+
+watch(zone, (chosen) => localStorage.setItem(KEY, chosen))
+
+/** The IANA name of the zone of all times on the page. */
+export const timeZone = computed(() =>
+  zone.value === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,
+)

@@ -1,0 +1,100 @@
+import { computed, shallowRef, type ComputedRef } from 'vue'
+
+import { server } from '@/api/server'
+import { zone } from '@/format/zone'
+import { usePages, type PageLink } from '@/layout/pages'
+import { errorText, notify, perform } from '@/notices/notices'
+import { refreshNow } from '@/refresh/manualRefresh'
+import { useSession } from '@/session/session'
+import { texts } from '@/texts/texts'
+import type { Entry } from './entries'
+
+export interface KnownEntries {
+  readonly entries: ComputedRef<readonly Entry[]>
+  /** Read the names of queues and types, which are complete and bounded, once each time the palette opens. */
+  readonly load: () => Promise<void>
+}
+
+interface Names {
+  readonly queues: readonly string[]
+  readonly types: readonly string[]
+  readonly everythingIsPaused: boolean
+}
+
+/** The entries that are searched on the page: views, queues, job types and deeds. */
+export function useKnownEntries(askToPause: () => void): KnownEntries {
+  const session = useSession()
+  const { pages } = usePages()
+  const names = shallowRef<Names>({ queues: [], types: [], everythingIsPaused: false })
+
+  async function load(): Promise<void> {
+    if (!session.seesAll) return
+    try {
+      names.value = await readNames()
+    } catch (error) {
+      notify('failed', errorText(error))
+    }
+  }
+
+  const entries = computed((): Entry[] => [
+    ...pages.value.map(pageEntry),
+    ...names.value.queues.map(queueEntry),
+    ...names.value.types.map(typeEntry),
+    ...(session.changesAll ? [everythingDeed(names.value.everythingIsPaused, askToPause)] : []),
+    ...displayDeeds(),
+  ])
+
+  return { entries, load }
+}
+
+async function readNames(): Promise<Names> {
+  const [queues, { nodes }, { paused }] = await Promise.all([
+    server.queues(),
+    server.nodes(),
+    server.everything(),
+  ])
+  return {
+    queues: queues.map(({ name }) => name),
+    types: [...new Set(nodes.flatMap((node) => node.types))].sort(),
+    everythingIsPaused: paused,
+  }
+}
+
+function pageEntry({ name, title, icon }: PageLink): Entry {
+  return { id: name, kind: 'page', icon, title, target: { name } }
+}
+
+function queueEntry(name: string): Entry {
+  const target = { name: 'jobs', query: { queue: name } }
+  return { id: name, kind: 'queue', icon: 'queues', title: name, target }
+}
+
+function typeEntry(name: string): Entry {
+  const target = { name: 'jobs', query: { type: name } }
+  return { id: name, kind: 'type', icon: 'jobs', title: name, target }
+}
+
+function everythingDeed(isPaused: boolean, askToPause: () => void): Entry {
+  return isPaused
+    ? deed('resume', texts.value.layout.resumeEverything, () => void resumeEverything())
+    : deed('pause', texts.value.palette.pauseEverything, askToPause)
+}
+
+function displayDeeds(): Entry[] {
+  const words = texts.value.palette
+  return [
+    deed('refresh', texts.value.layout.refreshNow, refreshNow),
+    deed('utc', zone.value === 'utc' ? words.localTimes : words.utcTimes, () => {
+      zone.value = zone.value === 'utc' ? 'local' : 'utc'
+    }),
+  ]
+}
+
+function deed(id: string, title: string, target: () => void): Entry {
+  return { id, kind: 'deed', icon: 'changes', title, target }
+}
+
+async function resumeEverything(): Promise<void> {
+  await perform(server.resumeEverything, texts.value.layout.everythingResumed)
+  refreshNow()
+}

@@ -1,0 +1,3 @@
+import type { Texts } from '../en'
+
+export const fleet: Texts['fleet'] = {}

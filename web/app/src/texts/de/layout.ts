@@ -1,0 +1,37 @@
+import type { Texts } from '../en'
+
+export const layout: Texts['layout'] = {
+  skip: 'Zum Inhalt springen',
+  main: 'Hauptnavigation',
+  home: 'Horae, Übersicht',
+  shortcuts: 'Tastenkürzel',
+  readOnly: 'Nur Lesezugriff: Sie sehen hier alles, können aber nichts ändern.',
+
+  live: 'Live',
+  liveTitle: 'Änderungen erscheinen sofort',
+  connecting: 'Verbindung wird hergestellt …',
+  dataFrom: (ago) => `Stand: ${ago}`,
+  unavailable: 'Der Server antwortet nicht oder kann seine Datenbank nicht lesen',
+  polling: 'Wird im gewählten Abstand aktualisiert',
+
+  refreshNow: 'Jetzt aktualisieren',
+  refresh: 'Aktualisieren',
+  manually: 'von Hand',
+  every: (seconds) => `alle ${seconds} s`,
+  display: 'Darstellung',
+  theme: 'Farben',
+  themes: { system: 'wie das System', light: 'hell', dark: 'dunkel' },
+  language: 'Sprache',
+  browserLanguage: 'wie der Browser',
+  utc: 'Alle Zeiten in UTC anzeigen',
+  localUser: 'Lokaler Benutzer',
+  logOut: 'Abmelden',
+
+  everythingPaused: 'Alles ist angehalten:',
+  nothingStarts: 'Kein Job startet, und kein Zeitplan löst aus.',
+  by: (user) => `von ${user}`,
+  resumeEverything: 'Alles fortsetzen',
+  everythingResumed: 'Alles läuft wieder.',
+
+  goToOverview: 'Zur Übersicht',
+}

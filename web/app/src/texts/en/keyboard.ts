@@ -1,0 +1,7 @@
+export const keyboard = {
+  title: 'Keyboard shortcuts',
+  goTo: (page: string) => `Go to ${page.toLowerCase()}`,
+  show: 'Show keyboard shortcuts',
+  palette: 'Search pages, jobs, schedules and actions',
+  utc: 'Show all times in UTC, or in your zone again',
+}

@@ -1,0 +1,35 @@
+export const layout = {
+  skip: 'Skip to content',
+  main: 'Main',
+  home: 'Horae, overview',
+  shortcuts: 'Shortcuts',
+  readOnly: 'Read-only access: you can view everything here, but you cannot change anything.',
+
+  live: 'Live',
+  liveTitle: 'Changes appear immediately',
+  connecting: 'Connecting…',
+  dataFrom: (ago: string) => `Data from ${ago}`,
+  unavailable: 'The server does not answer, or cannot read its database',
+  polling: 'Refreshed at the selected interval',
+
+  refreshNow: 'Refresh now',
+  refresh: 'Refresh',
+  manually: 'manually',
+  every: (seconds: number) => `every ${seconds} s`,
+  display: 'Display',
+  theme: 'Theme',
+  themes: { system: 'system', light: 'light', dark: 'dark' },
+  language: 'Language',
+  browserLanguage: 'the browser’s',
+  utc: 'Show all times in UTC',
+  localUser: 'Local user',
+  logOut: 'Log out',
+
+  everythingPaused: 'Everything is paused:',
+  nothingStarts: 'no job starts, and no schedule fires.',
+  by: (user: string) => `by ${user}`,
+  resumeEverything: 'Resume everything',
+  everythingResumed: 'Everything is resumed.',
+
+  goToOverview: 'Go to the overview',
+}
