@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from horae.storage.engine.database import Database
+from horae.storage.history import tables as history_tables
 from horae.storage.jobs.tables import live_metadata
 from horae.storage.operations import change_log_tables
 from horae.storage.schedules import tables
@@ -40,7 +41,9 @@ def reused_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[
 
 def empty(database: Database) -> None:
     own = change_log_tables.change_log.metadata
-    assert tables.schedules.metadata is own  # each module of tables adds its own to it
+    assert (
+        tables.schedules.metadata is history_tables.history.metadata is own
+    )  # each module of tables adds its own to it
     all_tables = [*own.tables.values(), *live_metadata.tables.values()]
     with database.engine.begin() as connection:
         for table in all_tables:

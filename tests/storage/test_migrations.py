@@ -21,6 +21,7 @@ from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, te
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.history import tables as history_tables
 from horae.storage.jobs import group_tables, limit_tables, log_tables
 from horae.storage.jobs.search import bulk
 from horae.storage.jobs.tables import live_metadata
@@ -42,7 +43,7 @@ assert (
     is group_tables.groups.metadata
     is metadata
 )
-assert bulk.bulk_runs.metadata is metadata
+assert bulk.bulk_runs.metadata is history_tables.history.metadata is metadata
 
 ONLY_ON: Final = {
     "horae_jobs_params": POSTGRESQL,
@@ -152,6 +153,14 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "logger": "shop",
             "message": "began",
         },
+        "horae_history": {
+            "seconds": 10,
+            "start": NOW,
+            "everything": "{}",
+            "queues": "{}",
+            "types": "{}",
+        },
+        "horae_history_state": {"id": 1, "reached": NOW, "behind": "{}"},
     },
 }
 

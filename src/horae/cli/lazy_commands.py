@@ -55,6 +55,12 @@ ENTRIES: Final = (
         "errors",
         "Show what fails: failed attempts by job type, class of the exception, and place.",
     ),
+    Entry(
+        "history",
+        "history",
+        "history",
+        "Show what waited, how late it was, and what ended, in equal steps of time.",
+    ),
     Entry("pause", "everything", "pause", "Pause all queues and the firing of schedules."),
     Entry("resume", "everything", "resume", "Resume what `horae pause --all` has paused."),
     Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),

@@ -284,6 +284,22 @@ class SweeperTiming(CleaningTiming):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryTiming:
+    """When a node comes to write the history."""
+
+    writers_turn: tuple[float, float] = (0.0, 0.2)
+    """Range of the delay, after a bucket is over, of the node that wrote the one before."""
+    others_turn: tuple[float, float] = (1.0, 6.0)
+    """The same for other nodes, so that they rarely count what the writer is counting."""
+    retry: float = 5.0
+    """Pause after a bucket that could not be written."""
+    look_rest: float = 20.0
+    """Pause between two looks at the open jobs, in multiples of the time that the last one took."""
+    seen_for: float = 60.0
+    """How long what was seen of them is used while the next look is not due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalTiming:
     """How journal files are read and removed."""
 
@@ -343,6 +359,7 @@ class Timing:
     heartbeat: HeartbeatTiming = field(default_factory=HeartbeatTiming)
     peers: PeersTiming = field(default_factory=PeersTiming)
     sweeper: SweeperTiming = field(default_factory=SweeperTiming)
+    history: HistoryTiming = field(default_factory=HistoryTiming)
     journals: JournalTiming = field(default_factory=JournalTiming)
     run_monitor: RunMonitorTiming = field(default_factory=RunMonitorTiming)
     shutdown: ShutdownTiming = field(default_factory=ShutdownTiming)

@@ -89,6 +89,22 @@ CREATE TABLE horae_groups (
 CREATE INDEX horae_groups_ended_at ON horae_groups USING btree (ended_at);
 CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups USING btree (then_id) WHERE (then_id IS NOT NULL);
 CREATE INDEX horae_groups_unsettled ON horae_groups USING btree (id) WHERE ((ended_at IS NULL) AND ((cancelled_at IS NOT NULL) OR (inserting_at IS NOT NULL)));
+CREATE TABLE horae_history (
+    seconds integer NOT NULL,
+    start timestamp with time zone NOT NULL,
+    everything jsonb NOT NULL,
+    queues jsonb NOT NULL,
+    types jsonb NOT NULL,
+    CONSTRAINT horae_history_pkey PRIMARY KEY (seconds, start),
+    CONSTRAINT horae_history_seconds CHECK ((seconds > 0))
+);
+CREATE TABLE horae_history_state (
+    id smallint NOT NULL,
+    reached timestamp with time zone NOT NULL,
+    behind jsonb NOT NULL,
+    CONSTRAINT horae_history_state_only_row CHECK ((id = 1)),
+    CONSTRAINT horae_history_state_pkey PRIMARY KEY (id)
+);
 CREATE TABLE horae_job_attempts (
     job_id bigint NOT NULL,
     lease bigint NOT NULL,

@@ -79,6 +79,22 @@ CREATE TABLE horae_groups (
     CONSTRAINT horae_groups_ended CHECK (ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)),
     CONSTRAINT horae_groups_on_failure CHECK (on_failure IN ('continue', 'cancel'))
 );
+CREATE TABLE horae_history (
+    seconds INTEGER NOT NULL,
+    start BIGINT NOT NULL,
+    everything TEXT NOT NULL,
+    queues TEXT NOT NULL,
+    types TEXT NOT NULL,
+    CONSTRAINT horae_history_pkey PRIMARY KEY (seconds, start),
+    CONSTRAINT horae_history_seconds CHECK (seconds > 0)
+);
+CREATE TABLE horae_history_state (
+    id SMALLINT NOT NULL,
+    reached BIGINT NOT NULL,
+    behind TEXT NOT NULL,
+    CONSTRAINT horae_history_state_only_row CHECK (id = 1),
+    CONSTRAINT horae_history_state_pkey PRIMARY KEY (id)
+);
 CREATE TABLE horae_job_attempts (
     job_id INTEGER NOT NULL,
     lease BIGINT NOT NULL,

@@ -3,6 +3,12 @@
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
 from horae.api.views.failures import ErrorGroupItem, ErrorList
 from horae.api.views.groups import GroupView
+from horae.api.views.history import (
+    HistorySeries,
+    QueueHistoryList,
+    TypeHistoryList,
+    history_series,
+)
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.jobs import (
     AttemptList,
@@ -49,6 +55,7 @@ __all__ = [
     "FailedRunItem",
     "FailedRunList",
     "GroupView",
+    "HistorySeries",
     "JobDetail",
     "JobList",
     "JobView",
@@ -60,6 +67,7 @@ __all__ = [
     "NodeList",
     "OverviewItem",
     "PutResult",
+    "QueueHistoryList",
     "QueueItem",
     "QueueList",
     "ScheduleDetail",
@@ -67,8 +75,10 @@ __all__ = [
     "ScheduleList",
     "StatisticsItem",
     "TickList",
+    "TypeHistoryList",
     "attempt_views",
     "deployment_list",
+    "history_series",
     "log_views",
     "node_item",
     "response_model_of",

@@ -9,6 +9,15 @@ from horae.client.operations.failures import (
     failures_since,
     failures_to_change,
 )
+from horae.client.operations.history import (
+    QueueHistory,
+    Scope,
+    Series,
+    TypeHistory,
+    of_queues,
+    of_types,
+    series,
+)
 from horae.client.operations.limits import AsyncLimits, Limits
 from horae.client.operations.overview import Overview, take
 from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
@@ -23,12 +32,19 @@ __all__ = [
     "FailureReport",
     "Limits",
     "Overview",
+    "QueueHistory",
     "Queues",
+    "Scope",
     "SeenGroup",
+    "Series",
+    "TypeHistory",
     "as_values",
     "depth_named",
     "depths",
     "failures_since",
     "failures_to_change",
+    "of_queues",
+    "of_types",
+    "series",
     "take",
 ]

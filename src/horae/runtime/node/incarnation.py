@@ -24,6 +24,7 @@ from horae.runtime.liveness import Membership, Sweeper, membership_of, record_of
 from horae.runtime.node.contact import post, watcher_for
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
+from horae.runtime.node.history_writer import HistoryWriter
 from horae.runtime.node.repeated_service import sustain
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
@@ -145,6 +146,7 @@ class Incarnation(BuiltAnewInChild):
                     "the view of other nodes": self._peers.run,
                     "the hook service": self._hook_service.run,
                     "the dispatcher": self._dispatcher.run,
+                    "the history": HistoryWriter(database, self._timing.history, self._rng).run,
                 },
             )
             [settling] = self._start(services, {"the settler": self._settler.run})

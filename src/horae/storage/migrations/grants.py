@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import Table
 
+from horae.storage.history import history, history_state
 from horae.storage.jobs import (
     buckets,
     dependencies,
@@ -69,6 +70,8 @@ SHARED: Final[Sequence[Table]] = (
     ticks,
     backfill_times,
     deployments,
+    history,
+    history_state,
 )
 """The tables that every node writes; the audit log only grows, and is shortened after a year."""
 

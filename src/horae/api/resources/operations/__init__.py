@@ -1,4 +1,4 @@
-"""Endpoints for operators: queues, limits, nodes, overview, errors, audit, metrics and health."""
+"""Endpoints for operators: queues, limits, nodes, overview, history, errors, audit and health."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ from horae.api.resources.operations import (
     errors,
     everything,
     health,
+    history,
     limits,
     metrics,
     nodes,
@@ -18,5 +19,8 @@ __all__ = ["OPERATIONS"]
 
 OPERATIONS: Final = tuple(
     resource.router
-    for resource in (queues, everything, limits, nodes, overview, errors, audit, health, metrics)
+    for resource in (
+        *(queues, everything, limits, nodes, overview, history),
+        *(errors, audit, health, metrics),
+    )
 )

@@ -42,6 +42,8 @@ TABLES: Final = (
     "backfill_times",
     "audit",
     "sessions",
+    "history",
+    "history_state",
 )
 INDEXES: Final = """
 CREATE INDEX horae_audit_at ON horae_audit (at);
@@ -540,6 +542,22 @@ def upgrade() -> None:
         sa.Column("token_hash", sa.String(64), nullable=False),
         sa.Column("created_at", instant, nullable=False),
         sa.Column("expires_at", instant, nullable=False),
+    )
+    op.create_table(
+        "horae_history",
+        sa.Column("seconds", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("start", instant, primary_key=True),
+        sa.Column("everything", json, nullable=False),
+        sa.Column("queues", json, nullable=False),
+        sa.Column("types", json, nullable=False),
+        sa.CheckConstraint("seconds > 0", name="seconds"),
+    )
+    op.create_table(
+        "horae_history_state",
+        sa.Column("id", sa.SmallInteger, primary_key=True, autoincrement=False),
+        sa.Column("reached", instant, nullable=False),
+        sa.Column("behind", json, nullable=False),
+        sa.CheckConstraint("id = 1", name="only_row"),
     )
     if is_postgresql:
         # The tables are unlogged: each job is written ten times a second, and may be lost with the

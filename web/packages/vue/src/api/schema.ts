@@ -270,6 +270,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/history/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get History
+         * @description Read the figures of all jobs, of one queue or of one type, in equal steps of time.
+         *
+         *     Without `span` and `from`: of the last hour. Steps of ten seconds are kept for two hours, of a
+         *     minute for a day, of ten minutes for a week, and of an hour for a month; an answer has the
+         *     shortest that are kept and of which there are at most `points`.
+         */
+        get: operations["get_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/history/queues/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Queue History
+         * @description List the queues that had jobs: how many waited, what ended, and since when one is behind.
+         */
+        get: operations["list_queue_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/history/types/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Type History
+         * @description List the job types: what ended, how long it waited and ran, before and after a deployment.
+         */
+        get: operations["list_type_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/": {
         parameters: {
             query?: never;
@@ -1624,6 +1688,74 @@ export interface components {
             status: string;
         };
         /**
+         * HistorySeries
+         * @description The figures of a time in equal steps. Each list has an entry for each step, the first at
+         *     `start`; null is a gap: nobody recorded this time.
+         */
+        HistorySeries: {
+            /** Cancelled */
+            cancelled: (number | null)[];
+            /** Failed */
+            failed: (number | null)[];
+            /** Finished */
+            finished: (number | null)[];
+            /**
+             * Lateness Seconds
+             * @description For how long the oldest due job that may start has waited, the longest in each step.
+             */
+            lateness_seconds: (number | null)[];
+            /** Name */
+            name: string | null;
+            /**
+             * Run P50 Seconds
+             * @description From started to ended.
+             */
+            run_p50_seconds: (number | null)[];
+            /** Run P95 Seconds */
+            run_p95_seconds: (number | null)[];
+            scope: components["schemas"]["Scope"];
+            /**
+             * Seconds
+             * @description For how many seconds of each step there are figures; divide by it for a rate.
+             */
+            seconds: number[];
+            /**
+             * Slots
+             * @description Slots of the living nodes for these jobs, at most the limit of the queue.
+             */
+            slots: (number | null)[];
+            /**
+             * Slots Used
+             * @description Jobs that nodes held, the highest number in each step.
+             */
+            slots_used: (number | null)[];
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+            /** Step Seconds */
+            step_seconds: number;
+            /**
+             * Until
+             * Format: date-time
+             * @description The end of what is recorded; not yet that of the last step.
+             */
+            until: string;
+            /**
+             * Wait P50 Seconds
+             * @description From due to started, of the jobs that ended; estimated from a histogram.
+             */
+            wait_p50_seconds: (number | null)[];
+            /** Wait P95 Seconds */
+            wait_p95_seconds: (number | null)[];
+            /**
+             * Waiting
+             * @description Due jobs, the highest number in each step.
+             */
+            waiting: (number | null)[];
+        };
+        /**
          * JobDetail
          * @description A job as on its own page.
          */
@@ -2451,6 +2583,57 @@ export interface components {
             schedule: components["schemas"]["ScheduleDetail"];
         };
         /**
+         * QueueCourseItem
+         * @description The course of one queue.
+         */
+        QueueCourseItem: {
+            /**
+             * Behind Since
+             * @description When the queue fell behind, if its oldest job that may start has waited for 30 seconds or more.
+             */
+            behind_since: string | null;
+            /** Name */
+            name: string;
+            /** @description The last five minutes. */
+            recent: components["schemas"]["TotalsItem"];
+            /**
+             * Slots
+             * @description Slots of the living nodes for its jobs; null: unknown.
+             */
+            slots: number | null;
+            totals: components["schemas"]["TotalsItem"];
+            /**
+             * Waiting
+             * @description Due jobs, the highest number in each step.
+             */
+            waiting: (number | null)[];
+        };
+        /**
+         * QueueHistoryList
+         * @description The courses of the queues that had jobs, by name.
+         */
+        QueueHistoryList: {
+            /**
+             * Complete
+             * @description False if less busy queues were left out.
+             */
+            complete: boolean;
+            /** Queues */
+            queues: components["schemas"]["QueueCourseItem"][];
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+            /** Step Seconds */
+            step_seconds: number;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+        };
+        /**
          * QueueItem
          * @description A queue, with what waits and runs in it.
          */
@@ -2911,6 +3094,12 @@ export interface components {
             note?: string | null;
         };
         /**
+         * Scope
+         * @description Of what a series is.
+         * @enum {string}
+         */
+        Scope: "everything" | "queue" | "type";
+        /**
          * SkipItem
          * @description Nominal times in a row that will be skipped.
          */
@@ -3056,6 +3245,36 @@ export interface components {
             ticks: components["schemas"]["TickItem"][];
         };
         /**
+         * TotalsItem
+         * @description What ended in a time, and how long it waited and ran; estimated from a histogram.
+         */
+        TotalsItem: {
+            /** Cancelled */
+            cancelled: number;
+            /** Failed */
+            failed: number;
+            /** Finished */
+            finished: number;
+            /**
+             * Per Minute
+             * @description How many jobs ended in a minute.
+             */
+            per_minute: number | null;
+            /** Run P50 Seconds */
+            run_p50_seconds: number | null;
+            /** Run P95 Seconds */
+            run_p95_seconds: number | null;
+            /**
+             * Seconds
+             * @description For how many seconds of the time there are figures.
+             */
+            seconds: number;
+            /** Wait P50 Seconds */
+            wait_p50_seconds: number | null;
+            /** Wait P95 Seconds */
+            wait_p95_seconds: number | null;
+        };
+        /**
          * TriggerItem
          * @description What makes a schedule due.
          */
@@ -3070,6 +3289,50 @@ export interface components {
              * @description The expression or interval, and after semicolons what differs from the default.
              */
             text: string;
+        };
+        /**
+         * TypeCourseItem
+         * @description The course of one job type.
+         */
+        TypeCourseItem: {
+            /** @description After it. */
+            after: components["schemas"]["TotalsItem"] | null;
+            /** @description Before the deployment that was asked for. */
+            before: components["schemas"]["TotalsItem"] | null;
+            /**
+             * Ended
+             * @description How many jobs ended in each step.
+             */
+            ended: (number | null)[];
+            /** Name */
+            name: string;
+            totals: components["schemas"]["TotalsItem"];
+        };
+        /**
+         * TypeHistoryList
+         * @description The courses of the job types that had jobs, or that this program knows, by name.
+         */
+        TypeHistoryList: {
+            /**
+             * Complete
+             * @description False if less busy types were left out.
+             */
+            complete: boolean;
+            deployment: components["schemas"]["DeployedItem"] | null;
+            /**
+             * Start
+             * Format: date-time
+             */
+            start: string;
+            /** Step Seconds */
+            step_seconds: number;
+            /** Types */
+            types: components["schemas"]["TypeCourseItem"][];
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
         };
         /**
          * WantedSchedule
@@ -3928,6 +4191,202 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GroupView"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_history: {
+        parameters: {
+            query?: {
+                scope?: components["schemas"]["Scope"];
+                /** @description The name of the queue or type. */
+                name?: string | null;
+                span?: string | null;
+                /** @description In place of `span`. */
+                from?: string | null;
+                /** @description With `from`; default: now. */
+                until?: string | null;
+                /** @description Maximum number of steps, which are as short. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistorySeries"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_queue_history: {
+        parameters: {
+            query?: {
+                /** @description How far to look back: 10 minutes to 30 days, such as `6h`. */
+                span?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueHistoryList"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_type_history: {
+        parameters: {
+            query?: {
+                /** @description How far to look back: 10 minutes to 30 days, such as `6h`. */
+                span?: string;
+                /** @description The key of a deployment of the last 30 days: compares `span` before it with the same time after it. */
+                deployment?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TypeHistoryList"];
                 };
             };
             /** @description The request is invalid, or the state does not allow it. */

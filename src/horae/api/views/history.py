@@ -1,0 +1,145 @@
+"""The history in responses: a list for each figure, with an entry for each step of time."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from horae.api.models import View
+from horae.api.views.failures import DeployedItem
+from horae.client.operations.history import Scope, Series
+from horae.domain.history import Figures, Gauges, Point, percentile
+
+
+class HistorySeries(View):
+    """The figures of a time in equal steps. Each list has an entry for each step, the first at
+    `start`; null is a gap: nobody recorded this time.
+    """
+
+    scope: Scope
+    name: str | None
+    start: datetime
+    until: datetime = Field(
+        description="The end of what is recorded; not yet that of the last step."
+    )
+    step_seconds: int
+    seconds: list[int] = Field(
+        description="For how many seconds of each step there are figures; divide by it for a rate."
+    )
+    waiting: list[int | None] = Field(description="Due jobs, the highest number in each step.")
+    lateness_seconds: list[float | None] = Field(
+        description=(
+            "For how long the oldest due job that may start has waited, the longest in each step."
+        )
+    )
+    finished: list[int | None]
+    failed: list[int | None]
+    cancelled: list[int | None]
+    slots: list[int | None] = Field(
+        description="Slots of the living nodes for these jobs, at most the limit of the queue."
+    )
+    slots_used: list[int | None] = Field(
+        description="Jobs that nodes held, the highest number in each step."
+    )
+    wait_p50_seconds: list[float | None] = Field(
+        description="From due to started, of the jobs that ended; estimated from a histogram."
+    )
+    wait_p95_seconds: list[float | None]
+    run_p50_seconds: list[float | None] = Field(description="From started to ended.")
+    run_p95_seconds: list[float | None]
+
+
+class TotalsItem(View):
+    """What ended in a time, and how long it waited and ran; estimated from a histogram."""
+
+    seconds: int = Field(description="For how many seconds of the time there are figures.")
+    finished: int
+    failed: int
+    cancelled: int
+    per_minute: float | None = Field(description="How many jobs ended in a minute.")
+    wait_p50_seconds: float | None = Field(validation_alias="wait_p50")
+    wait_p95_seconds: float | None = Field(validation_alias="wait_p95")
+    run_p50_seconds: float | None = Field(validation_alias="run_p50")
+    run_p95_seconds: float | None = Field(validation_alias="run_p95")
+
+
+class QueueCourseItem(View):
+    """The course of one queue."""
+
+    name: str
+    waiting: list[int | None] = Field(description="Due jobs, the highest number in each step.")
+    slots: int | None = Field(description="Slots of the living nodes for its jobs; null: unknown.")
+    totals: TotalsItem
+    recent: TotalsItem = Field(description="The last five minutes.")
+    behind_since: datetime | None = Field(
+        description=(
+            "When the queue fell behind, if its oldest job that may start has waited for 30 seconds"
+            " or more."
+        )
+    )
+
+
+class QueueHistoryList(View):
+    """The courses of the queues that had jobs, by name."""
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool = Field(description="False if less busy queues were left out.")
+    queues: list[QueueCourseItem]
+
+
+class TypeCourseItem(View):
+    """The course of one job type."""
+
+    name: str
+    ended: list[int | None] = Field(description="How many jobs ended in each step.")
+    totals: TotalsItem
+    before: TotalsItem | None = Field(description="Before the deployment that was asked for.")
+    after: TotalsItem | None = Field(description="After it.")
+
+
+class TypeHistoryList(View):
+    """The courses of the job types that had jobs, or that this program knows, by name."""
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool = Field(description="False if less busy types were left out.")
+    deployment: DeployedItem | None
+    types: list[TypeCourseItem]
+
+
+def history_series(found: Series) -> HistorySeries:
+    """Return the view of a series."""
+
+    def of_figures(read: Callable[[Figures], Any]) -> list[Any]:
+        return [None if each.figures is None else read(each.figures) for each in found.points]
+
+    def of_gauges(read: Callable[[Gauges], Any]) -> list[Any]:
+        return of_figures(lambda each: None if each.gauges is None else read(each.gauges))
+
+    return HistorySeries(
+        scope=found.scope,
+        name=found.name,
+        start=found.start,
+        until=found.until,
+        step_seconds=found.step_seconds,
+        seconds=_seconds(found.points),
+        waiting=of_gauges(lambda each: each.waiting),
+        lateness_seconds=of_gauges(lambda each: each.lateness),
+        finished=of_figures(lambda each: each.finished),
+        failed=of_figures(lambda each: each.failed),
+        cancelled=of_figures(lambda each: each.cancelled),
+        slots=of_gauges(lambda each: each.slots),
+        slots_used=of_gauges(lambda each: each.slots_used),
+        wait_p50_seconds=of_figures(lambda each: percentile(each.waits, 0.5)),
+        wait_p95_seconds=of_figures(lambda each: percentile(each.waits, 0.95)),
+        run_p50_seconds=of_figures(lambda each: percentile(each.runs, 0.5)),
+        run_p95_seconds=of_figures(lambda each: percentile(each.runs, 0.95)),
+    )
+
+
+def _seconds(points: Sequence[Point]) -> list[int]:
+    return [each.seconds for each in points]

@@ -1,0 +1,343 @@
+"""The history for charts and tables: of everything, of queues and of types."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from horae.domain.history import (
+    FINEST,
+    LONGEST_SPAN,
+    MOST_POINTS,
+    Figures,
+    Gauges,
+    Named,
+    Part,
+    Point,
+    Window,
+    figures_of,
+    merged,
+    percentile,
+    points_of,
+    window_of,
+)
+from horae.domain.times import Duration, parse_duration
+from horae.errors import DeploymentDoesNotExist, InvalidRequest
+from horae.storage.engine import Reads
+from horae.storage.history import Progress, StoredBucket, writing
+from horae.storage.operations import RecentDeployment, failures
+
+USUAL_POINTS: Final = 400
+SPARKLINE_POINTS: Final = 60
+COMPARED_POINTS: Final = 200
+"""Steps of a comparison: one in which the deployment lies counts neither as before nor as after."""
+RECENT: Final = timedelta(minutes=5)
+"""The time from which the rate is taken that says how long a queue needs to drain."""
+STALE_AFTER: Final = timedelta(minutes=2)
+"""How old the last bucket may be if it is to say which queues are behind."""
+
+
+class Scope(StrEnum):
+    """Of what a series is."""
+
+    EVERYTHING = "everything"
+    QUEUE = "queue"
+    TYPE = "type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A time in steps of `step_seconds`; `until`: the end of what has been recorded of it."""
+
+    scope: Scope
+    name: str | None
+    start: datetime
+    until: datetime
+    step_seconds: int
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """What ended in a time of which `seconds` were recorded; durations in seconds, None if none."""
+
+    seconds: int
+    finished: int
+    failed: int
+    cancelled: int
+    wait_p50: float | None
+    wait_p95: float | None
+    run_p50: float | None
+    run_p95: float | None
+
+    @property
+    def per_minute(self) -> float | None:
+        """How many jobs ended in a minute; None if the time was not recorded."""
+        ended = self.finished + self.failed + self.cancelled
+        return ended * 60 / self.seconds if self.seconds else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCourse:
+    """The course of one queue.
+
+    `waiting`: the highest number of due jobs in each step, None for a gap; `slots`: those that it
+    last had, None if unknown; `totals`: of the whole time; `recent`: of the last minutes;
+    `behind_since`: None if it is not behind.
+    """
+
+    name: str
+    waiting: Sequence[int | None]
+    slots: int | None
+    totals: Totals
+    recent: Totals
+    behind_since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeCourse:
+    """The course of one job type.
+
+    `ended`: how many jobs ended in each step, None for a gap; `before`, `after`: the totals before
+    and after the deployment that was asked for.
+    """
+
+    name: str
+    ended: Sequence[int | None]
+    totals: Totals
+    before: Totals | None = None
+    after: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueHistory:
+    """The courses of all queues, by name.
+
+    `complete`: none was left out because others are busier.
+    """
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool
+    queues: Sequence[QueueCourse]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeHistory:
+    """The courses of all job types, by name."""
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool
+    deployment: RecentDeployment | None
+    types: Sequence[TypeCourse]
+
+
+def series(
+    reads: Reads,
+    scope: Scope = Scope.EVERYTHING,
+    name: str | None = None,
+    *,
+    span: Duration | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    points: int = USUAL_POINTS,
+) -> Series:
+    """Return the figures of a time: the last `span` (1 hour by default), or from `since`.
+
+    Raises `InvalidRequest`, also for a time longer than 30 days.
+    """
+    if (name is None) != (scope is Scope.EVERYTHING):
+        raise InvalidRequest(
+            f"name: expected the name of the {scope.value}"
+            if name is None
+            else "name: expected a scope of `queue` or `type` with it"
+        )
+    found = reads.autocommit(writing.progress)
+    start, end = _time(found.now, span, since, until)
+    window = window_of(start, end, found.now, min(points, MOST_POINTS))
+    beside = {Scope.QUEUE: "queues", Scope.TYPE: "types"}.get(scope, "everything")
+    stored = _read(reads, found, window, beside)
+    return Series(
+        scope=scope,
+        name=name,
+        start=window.start,
+        until=_recorded(stored, window),
+        step_seconds=window.step,
+        points=points_of(_parts_of(stored, scope, name), window),
+    )
+
+
+def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory:
+    """Return the courses of all queues that had jobs in the last `span`.
+
+    Raises `InvalidRequest`.
+    """
+    found = reads.autocommit(writing.progress)
+    start, end = _time(found.now, span, None, None)
+    window = window_of(start, end, found.now, SPARKLINE_POINTS)
+    stored = _read(reads, found, window, "queues")
+    until = _recorded(stored, window)
+    is_fresh = found.reached is not None and found.now - found.reached <= STALE_AFTER
+    courses: list[QueueCourse] = []
+    for name in _names(each.bucket.queues for each in stored):
+        parts = _parts_of(stored, Scope.QUEUE, name)
+        seen = [each.figures.gauges for each in parts if each.figures and each.figures.gauges]
+        courses.append(
+            QueueCourse(
+                name=name,
+                waiting=[
+                    None if (gauges := _gauges(point)) is None else gauges.waiting
+                    for point in points_of(parts, window)
+                ],
+                slots=next((each.slots for each in reversed(seen) if each.slots is not None), None),
+                totals=_totals(parts),
+                recent=_totals([part for part in parts if part.start >= until - RECENT]),
+                behind_since=found.behind.get(name) if is_fresh else None,
+            )
+        )
+    return QueueHistory(
+        start=window.start,
+        until=until,
+        step_seconds=window.step,
+        complete=all(each.bucket.queues.other is None for each in stored),
+        queues=courses,
+    )
+
+
+def of_types(
+    reads: Reads,
+    span: Duration = timedelta(hours=24),
+    deployment: str | None = None,
+    known: Collection[str] = (),
+) -> TypeHistory:
+    """Return the courses of all job types that had jobs in the last `span`, and of the known ones.
+
+    `deployment`: the key of a deployment of the last 30 days; compares the last `span` before it
+    with the first `span` after it. Raises `InvalidRequest` and `DeploymentDoesNotExist`.
+    """
+    found = reads.autocommit(writing.progress)
+    start, end = _time(found.now, span, None, None)
+    window = window_of(start, end, found.now, SPARKLINE_POINTS)
+    stored = _read(reads, found, window, "types")
+    chosen = None if deployment is None else _deployment(reads, deployment)
+    before: Sequence[StoredBucket] = ()
+    after: Sequence[StoredBucket] = ()
+    if chosen is not None:
+        length = end - start
+        before = _compared(reads, found, chosen.at - length, chosen.at)
+        after = _compared(reads, found, chosen.at, min(found.now, chosen.at + length))
+    names = _names(each.bucket.types for each in (*stored, *before, *after))
+    courses: list[TypeCourse] = []
+    for name in sorted({*names, *known}):
+        parts = _parts_of(stored, Scope.TYPE, name)
+        courses.append(
+            TypeCourse(
+                name=name,
+                ended=[
+                    None if point.figures is None else point.figures.ended
+                    for point in points_of(parts, window)
+                ],
+                totals=_totals(parts),
+                before=None if chosen is None else _totals(_parts_of(before, Scope.TYPE, name)),
+                after=None if chosen is None else _totals(_parts_of(after, Scope.TYPE, name)),
+            )
+        )
+    return TypeHistory(
+        start=window.start,
+        until=_recorded(stored, window),
+        step_seconds=window.step,
+        complete=all(each.bucket.types.other is None for each in stored),
+        deployment=chosen,
+        types=courses,
+    )
+
+
+def _compared(
+    reads: Reads, found: Progress, start: datetime, until: datetime
+) -> list[StoredBucket]:
+    """Return the buckets that lie wholly within a time."""
+    if start >= until:
+        return []
+    window = window_of(start, until, found.now, COMPARED_POINTS)
+    return [
+        each
+        for each in _read(reads, found, window, "types")
+        if each.start >= start and each.start + timedelta(seconds=each.seconds) <= until
+    ]
+
+
+def _deployment(reads: Reads, key: str) -> RecentDeployment:
+    recent = reads.autocommit(failures.deployed, LONGEST_SPAN.total_seconds())
+    found = next((each for each in recent if each.key == key), None)
+    if found is None:
+        raise DeploymentDoesNotExist(key)
+    return found
+
+
+def _time(
+    now: datetime, span: Duration | None, since: datetime | None, until: datetime | None
+) -> tuple[datetime, datetime]:
+    if since is None and until is None:
+        length = parse_duration("span", timedelta(hours=1) if span is None else span)
+        if not FINEST <= length <= LONGEST_SPAN:
+            raise InvalidRequest("span: expected at least 10 minutes and at most 30 days")
+        return now - length, now
+    if since is None or span is not None:
+        raise InvalidRequest("expected either `span`, or `from`, with or without `until`")
+    end = min(now, until or now)
+    if not timedelta() < end - since <= LONGEST_SPAN:
+        raise InvalidRequest("from: expected a time before `until`, by at most 30 days")
+    return since, end
+
+
+def _read(reads: Reads, found: Progress, window: Window, beside: str) -> list[StoredBucket]:
+    if found.reached is None:
+        return []
+    return reads.autocommit(
+        writing.read, window.stored, window.start, window.until, found.reached, beside
+    )
+
+
+def _recorded(stored: Sequence[StoredBucket], window: Window) -> datetime:
+    """Return the end of the last bucket; the start of the window if there is none."""
+    last = stored[-1] if stored else None
+    return window.start if last is None else last.start + timedelta(seconds=last.seconds)
+
+
+def _parts_of(stored: Sequence[StoredBucket], scope: Scope, name: str | None) -> list[Part]:
+    return [Part(each.start, each.seconds, _figures(each, scope, name)) for each in stored]
+
+
+def _figures(stored: StoredBucket, scope: Scope, name: str | None) -> Figures | None:
+    bucket = stored.bucket
+    if name is None:
+        return bucket.everything
+    named = bucket.queues if scope is Scope.QUEUE else bucket.types
+    return figures_of(named, name, bucket.everything)
+
+
+def _names(parts: Iterable[Named]) -> list[str]:
+    return sorted({name for part in parts for name in part.by_name})
+
+
+def _gauges(point: Point) -> Gauges | None:
+    return None if point.figures is None else point.figures.gauges
+
+
+def _totals(parts: Sequence[Part]) -> Totals:
+    known = [part for part in parts if part.figures is not None]
+    figures = merged([part.figures for part in known if part.figures is not None])
+    return Totals(
+        seconds=sum(part.seconds for part in known),
+        finished=figures.finished,
+        failed=figures.failed,
+        cancelled=figures.cancelled,
+        wait_p50=percentile(figures.waits, 0.5),
+        wait_p95=percentile(figures.waits, 0.95),
+        run_p50=percentile(figures.runs, 0.5),
+        run_p95=percentile(figures.runs, 0.95),
+    )

@@ -1,0 +1,91 @@
+"""What happened, in buckets of time: how much waited, how late it was, what ended, and how.
+
+A bucket of ten seconds is written once it is over. Six of them make a minute, ten minutes the next
+bucket, and six of these an hour; each length is kept for as long as charts of it reach back. So the
+number of rows is bounded, and does not depend on the number of jobs.
+
+Invariants: figures are merged in any order and grouping with the same result; a time that nobody
+recorded has no bucket, which is not the same as a bucket in which nothing happened; a bucket names
+at most `MOST_NAMES` queues and as many types, and counts the rest together.
+"""
+
+from horae.domain.history.buckets import (
+    CATCH_UP,
+    LENGTHS,
+    SETTLED_AFTER,
+    Covered,
+    Length,
+    closed_by,
+    floor,
+    next_bucket,
+    seconds_until_next,
+    without_overlaps,
+)
+from horae.domain.history.durations import BOUNDS, Durations, percentile, slot_of
+from horae.domain.history.figures import (
+    BEHIND_AFTER,
+    MOST_NAMES,
+    Bucket,
+    Ended,
+    Figures,
+    Gauges,
+    Named,
+    Seen,
+    all_together,
+    behind_since,
+    bucket_of,
+    busiest,
+    merged,
+    merged_buckets,
+)
+from horae.domain.history.series import (
+    FINEST,
+    LONGEST_SPAN,
+    MOST_POINTS,
+    Part,
+    Point,
+    Window,
+    figures_of,
+    points_of,
+    window_of,
+)
+
+__all__ = [
+    "BEHIND_AFTER",
+    "BOUNDS",
+    "CATCH_UP",
+    "FINEST",
+    "LENGTHS",
+    "LONGEST_SPAN",
+    "MOST_NAMES",
+    "MOST_POINTS",
+    "SETTLED_AFTER",
+    "Bucket",
+    "Covered",
+    "Durations",
+    "Ended",
+    "Figures",
+    "Gauges",
+    "Length",
+    "Named",
+    "Part",
+    "Point",
+    "Seen",
+    "Window",
+    "all_together",
+    "behind_since",
+    "bucket_of",
+    "busiest",
+    "closed_by",
+    "figures_of",
+    "floor",
+    "merged",
+    "merged_buckets",
+    "next_bucket",
+    "percentile",
+    "points_of",
+    "seconds_until_next",
+    "slot_of",
+    "window_of",
+    "without_overlaps",
+]

@@ -1,0 +1,234 @@
+"""Writes and reads buckets."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from horae.domain.history import (
+    LENGTHS,
+    Bucket,
+    Figures,
+    Length,
+    Named,
+    closed_by,
+    floor,
+    merged_buckets,
+    without_overlaps,
+)
+from horae.storage.engine import (
+    EPOCH,
+    MICROSECOND,
+    Instant,
+    Json,
+    database_now,
+    insert,
+    readable,
+)
+from horae.storage.history.tables import ONLY_ROW, history, history_state
+
+MOST_REMOVED: Final = 20
+"""Maximum number of old buckets that are deleted with each new one of their length. A clock that is
+wrong for a moment so deletes only few.
+"""
+
+
+class Progress(NamedTuple):
+    """How far the history is written, and the database's clock.
+
+    `reached`: the end of the last bucket; None: none was written yet. `behind`: since when queues
+    are behind.
+    """
+
+    now: datetime
+    reached: datetime | None
+    behind: Mapping[str, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBucket:
+    """A bucket of `seconds` from `start`."""
+
+    start: datetime
+    seconds: int
+    bucket: Bucket
+
+
+_clock = select(database_now().label("now")).subquery("clock")
+PROGRESS: Final = select(_clock.c.now, history_state.c.reached, history_state.c.behind).select_from(
+    _clock.outerjoin(history_state, true())
+)
+_behind: Any = cast(bindparam("behind", type_=Text()), Json())
+_until: Any = bindparam("until", type_=Instant())
+BEGIN: Final = (
+    insert(history_state)
+    .values(id=ONLY_ROW, reached=_until, behind=_behind)
+    .on_conflict_do_nothing(index_elements=[history_state.c.id])
+    .returning(history_state.c.id)
+)
+ADVANCE: Final = (
+    update(history_state)
+    .where(
+        history_state.c.id == ONLY_ROW,
+        history_state.c.reached == bindparam("before", type_=Instant()),
+    )
+    .values(reached=_until, behind=_behind)
+    .returning(history_state.c.id)
+)
+_parts: dict[str, Any] = {
+    name: cast(bindparam(name, type_=Text()), Json()) for name in ("everything", "queues", "types")
+}
+PUT: Final = (
+    insert(history)
+    .values(
+        seconds=bindparam("seconds", type_=Integer()),
+        start=bindparam("start", type_=Instant()),
+        **_parts,
+    )
+    .on_conflict_do_update(index_elements=[history.c.seconds, history.c.start], set_=_parts)
+)
+_of_length = history.c.seconds == bindparam("of_seconds", type_=Integer())
+_oldest = (
+    select(history.c.start)
+    .where(_of_length, history.c.start < bindparam("oldest", type_=Instant()))
+    .order_by(history.c.start)
+    .limit(MOST_REMOVED)
+)
+REMOVE: Final = delete(history).where(_of_length, history.c.start.in_(_oldest))
+_from = history.c.start >= bindparam("since", type_=Instant())
+_before = history.c.start < bindparam("before", type_=Instant())
+_columns = (history.c.seconds, history.c.start, history.c.everything)
+BETWEEN: Final = (
+    select(*_columns, history.c.queues, history.c.types)
+    .where(_of_length, _from, _before)
+    .order_by(history.c.start)
+)
+_recent = history.c.start >= bindparam("reached", type_=Instant())
+
+
+def _reading(*columns: Any) -> Any:
+    """Select buckets of a length, and the shorter ones after the end of the last of these."""
+    return select(*_columns, *columns).where(
+        or_(
+            _of_length,
+            and_(history.c.seconds < bindparam("of_seconds", type_=Integer()), _recent),
+        ),
+        _from,
+        _before,
+    )
+
+
+READ: Final = {
+    "everything": _reading(),
+    "queues": _reading(history.c.queues),
+    "types": _reading(history.c.types),
+}
+"""By what is read beside the figures of everything."""
+
+
+def progress(connection: Connection) -> Progress:
+    """Return how far the history is written."""
+    now, reached, behind = connection.execute(PROGRESS).one()
+    moments = {
+        name: EPOCH + at * MICROSECOND
+        for name, at in (behind.items() if isinstance(behind, dict) else ())
+        if isinstance(at, int)
+    }
+    return Progress(now, reached, moments)
+
+
+def write(
+    connection: Connection,
+    found: Progress,
+    start: datetime,
+    bucket: Bucket,
+    behind: Mapping[str, datetime],
+) -> bool:
+    """Write a bucket and the longer ones that it completes, and delete old ones.
+
+    Return False, and write nothing, if another node has written since `found` was read.
+    """
+    shortest = LENGTHS[0]
+    until = start + timedelta(seconds=shortest.seconds)
+    values: dict[str, Any] = {
+        "until": until,
+        "behind": json.dumps({name: (at - EPOCH) // MICROSECOND for name, at in behind.items()}),
+    }
+    moved = (
+        connection.execute(BEGIN, values)
+        if found.reached is None
+        else connection.execute(ADVANCE, {**values, "before": found.reached})
+    )
+    if moved.one_or_none() is None:
+        return False
+    _put(connection, shortest, start, bucket)
+    for of_seconds, length, begun in closed_by(found.reached, start):
+        end = begun + timedelta(seconds=length.seconds)
+        given = {"of_seconds": of_seconds, "since": begun, "before": end}
+        parts = _stored(connection.execute(BETWEEN, given))
+        if parts:
+            _put(connection, length, begun, merged_buckets([part.bucket for part in parts]))
+    return True
+
+
+def read(
+    connection: Connection,
+    length: Length,
+    since: datetime,
+    before: datetime,
+    reached: datetime,
+    beside: str = "everything",
+) -> list[StoredBucket]:
+    """Return the buckets of a time, the earliest first: those of this length and, where they are
+    not complete yet, shorter ones.
+
+    `reached`: how far the history is written; `beside`: `queues` or `types` to read these, too.
+    """
+    given = {
+        "of_seconds": length.seconds,
+        "since": since,
+        "before": before,
+        "reached": floor(reached, length.seconds),
+    }
+    return without_overlaps(_stored(connection.execute(READ[beside], given)))
+
+
+def _put(connection: Connection, length: Length, start: datetime, bucket: Bucket) -> None:
+    parts: dict[str, Figures | Named] = {
+        "everything": bucket.everything,
+        "queues": bucket.queues,
+        "types": bucket.types,
+    }
+    values: dict[str, Any] = {name: json.dumps(part.as_json()) for name, part in parts.items()}
+    connection.execute(PUT, {**values, "seconds": length.seconds, "start": start})
+    oldest = start - timedelta(seconds=length.kept)
+    connection.execute(REMOVE, {"of_seconds": length.seconds, "oldest": oldest})
+
+
+def _stored(rows: Any) -> Sequence[StoredBucket]:
+    nothing: dict[str, Any] = {"names": {}}
+
+    def stored(row: Mapping[Any, Any]) -> StoredBucket:
+        bucket = Bucket(
+            Figures.from_json(row["everything"]),
+            Named.from_json(row.get("queues", nothing)),
+            Named.from_json(row.get("types", nothing)),
+        )
+        return StoredBucket(row["start"], row["seconds"], bucket)
+
+    return readable(history.name, rows.mappings(), stored)
