@@ -20,6 +20,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from horae.domain.cluster import ALL_ROLES, NodeRole, parse_roles
+from horae.domain.colours import check_colour
 from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
 from horae.domain.times import parse_duration
@@ -118,6 +119,13 @@ def _secret_key(key: SecretStr) -> SecretStr:
             " cryptography.fernet.Fernet.generate_key() returns them"
         )
     return key
+
+
+def _colour(text: str) -> str:
+    try:
+        return check_colour(text)
+    except InvalidRequest as error:
+        raise ValueError(str(error)) from error
 
 
 def _printable(text: str) -> str:
@@ -271,6 +279,13 @@ class Settings(BaseSettings):
     )
     node_name: str | None = Field(
         None, description="Name of the node in lists. Default: the host name."
+    )
+    colour: Annotated[str, AfterValidator(_colour)] | None = Field(
+        None,
+        description=(
+            "Colour of a band on top of the dashboard, with `node_name`, that tells staging from"
+            " production: orange, red, #ff8800 and others. Default: no band."
+        ),
     )
     grace: Duration = Field(
         timedelta(seconds=30),

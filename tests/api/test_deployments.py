@@ -50,7 +50,9 @@ async def test_versions_are_listed_the_newest_first(horae: Horae, client: Client
         "created_on",
         "ended_on",
         "replaced_by",
+        "types",
     }
+    assert [each["types"] for each in found] == [["purge", "refresh"], []]
     assert (found[0]["module"], found[0]["min_replicas"]) == (horae.module, 1)
     assert "verb refresh(Unit) Unit" in found[0]["schema"]
     assert (await client("auditor").get(f"/api/deployments/{first}/")).json() == found[1]

@@ -19,6 +19,12 @@ from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
 
 
+@pytest.fixture(autouse=True)
+def no_unreadable_rows() -> None:
+    """Forget the rows of earlier tests in this process, which are problems of the overview."""
+    unreadable_rows.clear()
+
+
 async def test_a_queue_is_held_with_a_note_and_opened_again(horae: Horae, client: Client) -> None:
     horae.jobs.start("rebuild_index", queue="slow")
     root = client("root")
@@ -209,14 +215,45 @@ async def test_problems_are_described_the_worst_first(horae: Horae, client: Clie
     horae.jobs.start("rebuild_index")
     await client("root").post("/api/queues/slow/pause/", json={"note": "why not"})
     problems = (await client("auditor").get("/api/overview/")).json()["problems"]
-    assert [(each["level"], each["subject"]) for each in problems] == [
-        ("problem", "work"),
-        ("warning", "queues"),
-        ("warning", "jobs"),
+    assert [(each["level"], each["kind"]) for each in problems] == [
+        ("problem", "no_worker"),
+        ("problem", "type_failing"),
+        ("warning", "queue_paused"),
     ]
     assert "no node runs" in problems[0]["message"]
-    assert "why not" in problems[1]["message"]
-    assert "6 of 6 jobs of type 'rebuild_index'" in problems[2]["message"]
+    assert "6 of 6 jobs of type 'rebuild_index'" in problems[1]["message"]
+    assert "by root (why not)" in problems[2]["message"]
+    assert problems[2]["about"] == {"noun": "queue", "name": "slow", "id": None}
+    assert problems[2]["deeds"] == ["resume"]
+
+
+async def test_what_a_problem_counted_is_found_by_its_search(horae: Horae, client: Client) -> None:
+    for _ in range(6):
+        horae.jobs.start("rebuild_index")
+    claim_as_another_node(horae)
+    execute(
+        horae,
+        "UPDATE horae_jobs SET state = 'failed', node_id = NULL, finished_at = started_at, error = 'no'",
+    )
+    seen = (await client("auditor").get("/api/overview/")).json()
+    assert (seen["summary"], seen["well"], seen["wrong"]) == ("1 thing is wrong", False, 1)
+    (problem,) = seen["problems"]
+    assert datetime.fromisoformat(problem["since"]) <= datetime.fromisoformat(seen["at"])
+    counted = problem["counted"]
+    found = await client("auditor").get("/api/jobs/", params={"q": counted["query"]})
+    assert len(found.json()["jobs"]) == counted["count"] == 6
+
+
+async def test_a_lost_node_is_reported_with_its_jobs(horae: Horae, client: Client) -> None:
+    record = record_of(horae.registry, NodeOptions())
+    horae.components.database.transact(nodes.register, record)
+    dead = {record.id: {"pending": 2, "failed": 1}}
+    horae.components.database.transact(nodes.remove_dead, [record.id], dead)
+    (problem,) = (await client("auditor").get("/api/overview/")).json()["problems"]
+    assert (problem["kind"], problem["level"]) == ("node_lost", "problem")
+    assert "it held 3 jobs: 1 failed, 2 to run again" in problem["message"]
+    (died,) = (await client("auditor").get("/api/nodes/")).json()["died"]
+    assert died["jobs"] == {"pending": 2, "failed": 1}
 
 
 async def test_simultaneous_requests_share_one_overview(client: Client) -> None:
@@ -271,6 +308,52 @@ async def test_the_audit_is_paged_and_filtered(client: Client) -> None:
         "q0",
     ]
     assert second["next"] is None
+
+
+async def test_the_audit_is_filtered_by_target_kind_channel_and_time(
+    horae: Horae, client: Client
+) -> None:
+    schedule = horae.schedules.add("rebuild_index", name="nightly", cron="0 3 * * *")
+    horae.schedules.alter("nightly", cron="0 4 * * *")
+    horae.queues.pause("nightly")
+    root, auditor = client("root"), client("auditor")
+    await root.post(
+        f"/api/schedules/{schedule.id}/pause/", json={}, headers={"X-Horae-Channel": "dashboard"}
+    )
+    await root.post(f"/api/schedules/{schedule.id}/resume/", json={})
+
+    async def actions(**query: str) -> list[tuple[str, str]]:
+        answer = await auditor.get("/api/audit/", params=query)
+        assert answer.status_code == 200, answer.text
+        return [(each["action"], each["channel"]) for each in answer.json()["entries"]]
+
+    of_schedule = [
+        ("schedule.resume", "http"),
+        ("schedule.pause", "dashboard"),
+        ("schedule.alter", "python"),
+        ("schedule.add", "python"),
+    ]
+    assert await actions(kind="schedule", target=str(schedule.id)) == of_schedule
+    assert await actions(kind="schedule", target="nightly") == of_schedule
+    assert await actions(kind="queue", target="nightly") == [("queue.pause", "python")]
+    assert await actions(kind="queue") == [("queue.pause", "python")]
+    assert await actions(channel="dashboard") == [("schedule.pause", "dashboard")]
+    assert await actions(action="schedule.alter") == [("schedule.alter", "python")]
+    assert await actions(target="nobody") == []
+    assert len(await actions(since="2020-01-01T00:00:00Z")) == 5
+    assert await actions(until="2020-01-01T00:00:00Z") == []
+    changed = (await auditor.get("/api/audit/?action=schedule.alter")).json()["entries"][0]
+    assert (changed["before"]["trigger"], changed["after"]["trigger"]) == ("0 3 * * *", "0 4 * * *")
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=Queue", "kind=", "since=yesterday", "until=2020-01-01", "channel=%00", "x=1"]
+)
+async def test_a_filter_of_the_audit_that_makes_no_sense_is_refused(
+    client: Client, query: str
+) -> None:
+    answer = await client("auditor").get(f"/api/audit/?{query}")
+    assert error_of(answer) == (400, "ERROR_QUERY_PARAMETER_VALIDATION")
 
 
 async def test_old_entries_go(horae: Horae, client: Client) -> None:

@@ -53,6 +53,21 @@ async def test_hashed_files_are_kept_for_ever_and_others_asked_for_again(
 
 
 @pytest.mark.usefixtures("built")
+async def test_the_page_names_its_installation_and_colour(app: HttpInterface) -> None:
+    assert "horae-band" not in (await client_of(app).get("/")).text
+    settings = app.services.settings
+    hostile = '"><script>alert(1)</script>'
+    give(app, settings=settings.model_copy(update={"colour": "orange", "node_name": hostile}))
+    text = (await client_of(app).get("/jobs")).text
+    assert 'data-colour="#f59e0b" data-text="#000000"' in text
+    assert 'content="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"' in text
+    assert "<script>alert" not in text
+    give(app, settings=settings.model_copy(update={"colour": "#003366"}))
+    unnamed = (await client_of(app).get("/")).text
+    assert 'name="horae-band" content="" data-colour="#003366"' in unnamed, "no host name"
+
+
+@pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("path", ["/", "/jobs/12", "/index.html", "/schedules"])
 async def test_every_address_of_the_dashboard_is_its_one_page(
     app: HttpInterface, path: str

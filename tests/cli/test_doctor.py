@@ -92,7 +92,9 @@ async def test_a_sound_installation(url: str, database: Database) -> None:
     assert set(found) == {"ok", "database", "findings"}
     assert found["ok"] is True
     assert all(
-        set(finding) == {"check", "level", "message", "advice"} for finding in found["findings"]
+        set(finding)
+        == {"check", "level", "message", "advice", "kind", "since", "about", "counted", "deeds"}
+        for finding in found["findings"]
     )
     checks = {finding["check"]: finding["level"] for finding in found["findings"]}
     common = {"connection", "migrations", "clock", "hints", "nodes", "work"}

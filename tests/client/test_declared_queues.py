@@ -191,7 +191,7 @@ def test_the_audit_knows_since_when_a_declared_limit_holds(deploy: Deploy) -> No
     run_at_once(first, 3)
     horae = deploy(mail={"concurrency": 2})
     found = horae.components.database.autocommit(
-        change_log.page, before=None, actor=None, limit=100
+        change_log.page, change_log.EVERY_CHANGE, before=None, limit=100
     )
     entries = {(entry.action, entry.target, entry.actor): entry for entry in found}
     assert entries["queue.limit", "mail", "deployment"].after == {"concurrency_limit": 2}

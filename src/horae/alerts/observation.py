@@ -3,29 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from horae.client.doctor import IdleSlots, LateQueue
 from horae.storage.schedules import FailingSchedule, LateSchedule, MissedSchedule
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateQueue:
-    """A queue whose longest waiting job has been due for so many seconds."""
-
-    name: str
-    seconds: float
-    due: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleSlots:
-    """Slots that claim nothing: jobs of a queue are due, and live nodes that can run them are free.
-
-    `seconds`: for how long the oldest of these jobs has been due.
-    """
-
-    queue: str
-    due: int
-    free: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from horae.alerts.observation import IdleSlots, LateQueue, LostNode, Observation
+from horae.alerts.observation import LostNode, Observation
 from horae.alerts.rules import AlertThresholds, Rule
+from horae.client.doctor import late_queues, read_idle_slots
 from horae.runtime.node import SeenNode, living, look
 from horae.storage.engine import Database
-from horae.storage.nodes import NodeView, nodes
-from horae.storage.queues import DueJobs, QueueView, depth, queues
+from horae.storage.nodes import nodes
+from horae.storage.queues import depth, queues
 from horae.storage.schedules import health
 
 MOST: Final = 1_000
@@ -27,78 +28,19 @@ def observe(database: Database, thresholds: AlertThresholds, known: Collection[s
     """
     missed = [int(key) for key in _named(known, Rule.SCHEDULE_MISSED) if key.isdecimal()]
     seen = look(database)
-    alive = living(seen)
     views = database.autocommit(queues.view)
-    claimed_in = thresholds.seconds("nothing_claimed")
     return Observation(
         late=database.autocommit(health.late, thresholds.seconds("schedule_late"), MOST),
         missed=database.autocommit(health.missed, SEARCHED, missed, MOST),
         failing=database.autocommit(health.failing, thresholds.failures),
-        late_queues=_late_queues(
+        late_queues=late_queues(
             database.autocommit(depth.waiting_long, thresholds.seconds("queue_late")), views
         ),
-        idle_slots=idle_slots(
-            _startable(
-                database.autocommit(depth.due_jobs),
-                database.autocommit(depth.waiting_long, claimed_in),
-            ),
-            views,
-            alive,
-            database.autocommit(depth.claimed, claimed_in),
-            claimed_in,
+        idle_slots=read_idle_slots(
+            database, views, living(seen), thresholds.seconds("nothing_claimed")
         ),
         dead_nodes=[*_dead(seen), *_removed(database, thresholds.seconds("node_dead"))],
     )
-
-
-def idle_slots(
-    due: Collection[DueJobs],
-    views: Collection[QueueView],
-    alive: Collection[NodeView],
-    claimed: Collection[str],
-    seconds: float,
-) -> list[IdleSlots]:
-    """Return the queues whose due jobs have free slots that have claimed nothing for so long.
-
-    Of a queue that is paused, or whose limit is reached, nothing may be claimed.
-    """
-    by_name = {view.name: view for view in views}
-    found: list[IdleSlots] = []
-    for name in sorted({each.queue for each in due} - set(claimed)):
-        view = by_name.get(name)
-        if view is not None and (
-            view.paused_at is not None
-            or (view.concurrency_limit is not None and view.started >= view.concurrency_limit)
-        ):
-            continue
-        jobs = [
-            each for each in due if each.queue == name and not each.sent and each.oldest >= seconds
-        ]
-        able = [node for node in alive if any(node.can_run(each.type, name) for each in jobs)]
-        jobs = [each for each in jobs if any(node.can_run(each.type, name) for node in able)]
-        free = sum(node.concurrency - node.slots_used for node in able)
-        if jobs and free > 0:
-            count, oldest = sum(each.count for each in jobs), max(each.oldest for each in jobs)
-            found.append(IdleSlots(queue=name, due=count, free=free, seconds=oldest))
-    return found
-
-
-def _startable(due: Collection[DueJobs], waiting: Collection[DueJobs]) -> list[DueJobs]:
-    """Return what waits only for a slot, and does so for long."""
-    long = {(each.queue, each.type) for each in waiting}
-    return [each for each in due if (each.queue, each.type) in long]
-
-
-def _late_queues(waiting: Collection[DueJobs], views: Collection[QueueView]) -> list[LateQueue]:
-    paused = {view.name for view in views if view.paused_at is not None}
-    return [
-        LateQueue(
-            name=name,
-            seconds=max(each.oldest for each in waiting if each.queue == name),
-            due=sum(each.count for each in waiting if each.queue == name),
-        )
-        for name in sorted({each.queue for each in waiting} - paused)
-    ]
 
 
 def _dead(seen: Collection[SeenNode]) -> list[LostNode]:

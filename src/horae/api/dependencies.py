@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from horae.api.problems import Misconfigured, NotAuthenticated, PermissionDenied
 from horae.api.security.actor import Actor
+from horae.api.security.channel import note_channel
 from horae.api.services import Services
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
@@ -48,6 +49,7 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
             " expected an Actor, or None for an unknown user"
         )
     request.state.actor = actor
+    note_channel(request)
     return actor
 
 

@@ -12,6 +12,7 @@ from horae.api.metrics import Metrics, MetricsLimits
 from horae.api.problems import status_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
+from horae.api.security.channel import current_channel
 from horae.api.stream import (
     EventsTiming,
     Hub,
@@ -156,6 +157,7 @@ class Services:
             known=self.registry.by_name,
             routes=routes,
             waits=waits,
+            keep=self.settings.keep,
         )
 
     @property
@@ -188,7 +190,7 @@ class Services:
         """Record the block's change in the audit log, in its transaction, or the error that
         prevented it.
         """
-        asked = ChangeRequest(actor.id, action, target, note)
+        asked = ChangeRequest(actor.id, action, target, note, current_channel())
         try:
             with on_request(asked):
                 yield

@@ -88,6 +88,7 @@ ENTRIES: Final = (
     Entry(
         "forecast", "forecast", "forecast", "Forecast what the schedules of an application will do."
     ),
+    Entry("status", "status", "status", "Say whether anything is wrong now, and what."),
     Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
     Entry(
         "watch", "watch", "watch", "Watch an application, and tell others what is wrong with it."

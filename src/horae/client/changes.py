@@ -31,6 +31,7 @@ Values: TypeAlias = Mapping[str, Any] | None
 
 DONE: Final = "done"
 HTTP: Final = "http"
+DASHBOARD: Final = "dashboard"
 COMMAND_LINE: Final = "cli"
 PYTHON: Final = "python"
 KEEP: Final = timedelta(days=365)

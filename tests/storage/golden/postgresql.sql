@@ -18,6 +18,7 @@ CREATE TABLE horae_audit (
     CONSTRAINT horae_audit_readable CHECK (((at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (at <= to_timestamp(('253402214400'::bigint)::double precision))))
 );
 CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
+CREATE INDEX horae_audit_target ON horae_audit USING btree (target, id);
 CREATE TABLE horae_backfill_times (
     schedule_id bigint NOT NULL,
     nominal_time timestamp with time zone NOT NULL,

@@ -327,6 +327,7 @@ CREATE TABLE horae_ticks (
     CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY(schedule_id) REFERENCES horae_schedules (id) ON DELETE CASCADE
 );
 CREATE INDEX horae_audit_at ON horae_audit (at);
+CREATE INDEX horae_audit_target ON horae_audit (target, id);
 CREATE INDEX horae_dependencies_job_id_ended ON horae_dependencies (job_id, ended);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHERE ended_at IS NULL;
 CREATE INDEX horae_groups_ended_at ON horae_groups (ended_at);

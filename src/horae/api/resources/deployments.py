@@ -12,6 +12,7 @@ from horae.api.problems import document_errors
 from horae.api.services import Services
 from horae.api.views import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
+from horae.storage.schedules import deployments
 
 MOST_REPLICAS: Final = 10_000
 
@@ -33,7 +34,7 @@ class Scale(RequestModel):
 @router.get("/", responses=document_errors())
 async def list_deployments(services: ServicesHere, _actor: Reader) -> DeploymentList:
     """List the versions of all modules, the newest first."""
-    return deployment_list(await services.on_thread(services.deployments.list))
+    return await _list(services)
 
 
 @router.get("/{key:path}/", responses=document_errors(404))
@@ -62,8 +63,15 @@ async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> Depl
     return await _item(services, key)
 
 
+async def _list(services: Services) -> DeploymentList:
+    found = await services.on_thread(services.deployments.list)
+    database = services.components.database
+    types = await services.on_thread(database.autocommit, deployments.types)
+    return deployment_list(found, types)
+
+
 async def _item(services: Services, key: str) -> DeploymentItem:
-    found = deployment_list(await services.on_thread(services.deployments.list))
+    found = await _list(services)
     for item in found.deployments:
         if item.key == key:
             return item

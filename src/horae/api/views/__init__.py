@@ -27,6 +27,7 @@ from horae.api.views.operations import (
     QueueItem,
     QueueList,
     node_item,
+    overview_item,
 )
 from horae.api.views.schedules import (
     BackfillRemoved,
@@ -81,6 +82,7 @@ __all__ = [
     "history_series",
     "log_views",
     "node_item",
+    "overview_item",
     "response_model_of",
     "statistics_item",
     "tick_list",

@@ -1,6 +1,6 @@
 """Deployments in responses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pydantic import Field
@@ -22,6 +22,9 @@ class DeploymentItem(View):
         validation_alias="ended_at", description="When it was replaced, or ended by hand."
     )
     replaced_by: str | None = Field(description="The key of the version that took its place.")
+    types: list[str] = Field(
+        description="The job types of its schedules: a node that runs them knows all of these."
+    )
 
 
 class DeploymentList(View):
@@ -30,13 +33,20 @@ class DeploymentList(View):
     deployments: list[DeploymentItem]
 
 
-def deployment_list(found: Sequence[Deployment]) -> DeploymentList:
-    """Return the view of all deployments."""
+def deployment_list(
+    found: Sequence[Deployment], types: Mapping[int, Sequence[str]]
+) -> DeploymentList:
+    """Return the view of all deployments. `types`: of their schedules, by the id of each."""
     keys: dict[int | None, str] = {each.id: each.key for each in found}
     return DeploymentList.model_validate(
         {
             "deployments": [
-                {**attributes(each), "replaced_by": keys.get(each.replaced_by)} for each in found
+                {
+                    **attributes(each),
+                    "replaced_by": keys.get(each.replaced_by),
+                    "types": types.get(each.id, []),
+                }
+                for each in found
             ]
         }
     )

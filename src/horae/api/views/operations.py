@@ -1,11 +1,13 @@
 """Queues, nodes and the overview in responses."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from horae.api.models import View, attributes
+from horae.client.doctor import Deed, Noun
+from horae.client.operations import Overview
 from horae.domain.jobs import OWN_BACKEND
 from horae.runtime.node import SeenNode
 from horae.types.options import QUEUE_OPTIONS
@@ -95,13 +97,19 @@ class DeadNodeItem(View):
     died_on: datetime = Field(
         validation_alias="died_at", description="When another node found it dead."
     )
+    jobs: dict[str, int] = Field(
+        description=(
+            "What became of the jobs that it held: their numbers by their next states; `pending`"
+            " ones run again."
+        )
+    )
 
 
 class NodeList(View):
     """All nodes, the oldest first."""
 
     nodes: list[NodeItem]
-    died: list[DeadNodeItem] = Field(description="Nodes that died in the last hour, latest first.")
+    died: list[DeadNodeItem] = Field(description="Nodes that died in the last day, latest first.")
 
 
 class StateCounts(View):
@@ -138,13 +146,39 @@ class PercentilesItem(View):
     p99_seconds: float | None = Field(validation_alias="p99")
 
 
+class AboutItem(View):
+    """What a problem is about."""
+
+    noun: Noun
+    name: str
+    id: str | None = Field(description="For a schedule and a node; null: its name is its id.")
+
+
+class CountedItem(View):
+    """The jobs that a problem counted."""
+
+    count: int
+    query: str = Field(description="The search that finds them, as in `q` of the list of jobs.")
+
+
 class ProblemItem(View):
     """A problem or warning, in words."""
 
-    level: str = Field(description="`problem` needs action; `warning` is for information.")
+    level: Literal["problem", "warning"] = Field(
+        description="`problem` needs action; `warning` is for information."
+    )
     subject: str = Field(validation_alias="check")
+    kind: str = Field(
+        description="The same for all problems of one cause.", examples=["queue_unserved"]
+    )
     message: str
     advice: str | None
+    since: datetime | None = Field(
+        description="Since when it has lasted, at least; null if that is unknown."
+    )
+    about: AboutItem | None
+    counted: CountedItem | None
+    deeds: list[Deed] = Field(description="What staff can do about it at once.")
 
 
 class OverviewItem(View):
@@ -170,7 +204,21 @@ class OverviewItem(View):
     nodes_dead: int
     slots: int
     running: int = Field(description="How many of these are taken.")
+    summary: str = Field(
+        description="Whether anything is wrong, in a sentence.", examples=["3 things are wrong"]
+    )
+    well: bool = Field(validation_alias="is_well", description="Whether nothing needs action.")
+    wrong: int = Field(description="How many things need action.")
+    notable: int = Field(description="How many others deserve a look.")
     problems: list[ProblemItem] = Field(description="Worst first; empty if there are none.")
+
+
+def overview_item(taken: Overview) -> OverviewItem:
+    """Return the view of an overview; its problems have lasted until it was taken."""
+    problems = [{**attributes(each), "since": each.began(taken.at)} for each in taken.problems]
+    more = {"is_well": taken.is_well, "summary": taken.summary}
+    values = {**attributes(taken), "problems": problems, **more}
+    return OverviewItem.model_validate(values)
 
 
 def node_item(seen: SeenNode, ring_share: float) -> NodeItem:

@@ -7,8 +7,10 @@ import typer
 
 from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
+from horae.cli.moments import parse_moment
 from horae.cli.printing import Columns
-from horae.client.operations import ChangeLog
+from horae.client.operations import ChangeLog, names_of
+from horae.storage.operations import ChangeFilter
 
 LONGEST_CHANGE: Final = 60
 """Maximum number of characters of changed values: about a third of a wide terminal."""
@@ -21,10 +23,44 @@ def changes(
     actor: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only changes by this actor.")
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Only changes of schedules, queues …: schedule, queue."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only changes of this queue, job type, job or, with --kind schedule, schedule.",
+        ),
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(metavar="ACTION", help="Only this action, such as queue.pause.")
+    ] = None,
+    channel: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only through python, cli, http or dashboard."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only changes from this ISO time on.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only changes before this ISO time.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
 ) -> Answer:
     """Show the audit log: who changed what, newest first."""
-    found = ChangeLog(horae.components.database).page(actor=actor, limit=limit).entries
+    database = horae.components.database
+    which = ChangeFilter(
+        targets=None if target is None else names_of(database, kind, target),
+        kind=kind,
+        action=action,
+        actor=actor,
+        channel=channel,
+        since=None if since is None else parse_moment(since, "--since"),
+        until=None if until is None else parse_moment(until, "--until"),
+    )
+    found = ChangeLog(database).page(which, limit=limit).entries
     columns: Columns = {
         "AT": "at",
         "BY": "actor",

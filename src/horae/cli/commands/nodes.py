@@ -23,7 +23,7 @@ nodes_app = typer.Typer()
 def list_nodes(horae: Horae) -> Answer:
     """List the nodes, alive or dead.
 
-    A live node removes a dead one from the list and rescues its jobs. For an hour after that the
+    A live node removes a dead one from the list and rescues its jobs. For a day after that the
     dead node is listed separately, with the outcome of the jobs that it held.
     """
     seen = look(horae.components.database)

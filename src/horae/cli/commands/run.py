@@ -27,6 +27,7 @@ from horae.cli.serving import (
 )
 from horae.cli.values import comma_separated, duration
 from horae.domain.cluster import NodeRole, parse_roles
+from horae.domain.colours import check_colour
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.claims import Slots
@@ -101,6 +102,13 @@ def run(
         typer.Option(metavar="NAMES", help="Queues to serve, separated by commas. Default: all."),
     ] = None,
     name: Name = None,
+    colour: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLOUR",
+            help="Show a band with --name on top of the dashboard, such as orange or #ff8800.",
+        ),
+    ] = None,
     grace: Annotated[
         str | None,
         typer.Option(
@@ -177,8 +185,8 @@ def run(
 
     Options that are not given default to the application's code, then to HORAE_CONCURRENCY,
     HORAE_PROCESSES, HORAE_MAX_JOBS_PER_CHILD, HORAE_MAX_CHILD_MEMORY, HORAE_ROLES, HORAE_QUEUES,
-    HORAE_NODE_NAME, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT, HORAE_LOG_FORMAT and
-    HORAE_LOG_LEVEL, then to horae.toml or [tool.horae] in pyproject.toml.
+    HORAE_NODE_NAME, HORAE_COLOUR, HORAE_GRACE, HORAE_LOCAL_STAFF, HORAE_HOST, HORAE_PORT,
+    HORAE_LOG_FORMAT and HORAE_LOG_LEVEL, then to horae.toml or [tool.horae] in pyproject.toml.
     """
     if reload:
         configure(log_format or "text", log_level or "info")
@@ -197,9 +205,14 @@ def run(
     options = {option: value for option, value in given.items() if value is not None}
     switches = {NodeRole.WORKER: worker, NodeRole.SCHEDULER: scheduler, NodeRole.WEB: api}
     horaes = applications(target_of(context), apps or [])
-    if local_staff:
-        for horae in horaes:
-            horae.settings = horae.settings.model_copy(update={"local_staff": True})
+    for_pages: dict[str, Any] = {
+        "local_staff": local_staff or None,
+        "colour": None if colour is None else check_colour(colour),
+        "node_name": name,
+    }
+    update = {setting: value for setting, value in for_pages.items() if value is not None}
+    for horae in horaes if update else ():
+        horae.settings = horae.settings.model_copy(update=update)
     settings = horaes[0].settings
     chosen = chosen_roles(settings.roles, roles, switches)
     configure(log_format or settings.log_format, log_level or settings.log_level)

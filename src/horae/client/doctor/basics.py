@@ -80,6 +80,7 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
             f"a newer version has migrated the database (revision {status.current}; this program"
             f" knows {status.head}), and its tables are compatible with this program",
             "Replace this program by the newer version when convenient.",
+            kind="schema_newer",
         )
     if status.ahead:
         return problem(
@@ -87,6 +88,7 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
             f"a newer version has migrated the database (revision {status.current}; this program"
             f" knows {status.head})",
             "Upgrade this program.",
+            kind="schema_newer",
         )
     if not status.pending:
         return ok("migrations", f"at revision {status.current}, the newest")
@@ -96,11 +98,13 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
             f"revision {', '.join(status.pending)} is pending",
             "No action needed: the next start migrates a SQLite file. To migrate it now, run `horae"
             " migrate up`.",
+            kind="schema_old",
         )
     return problem(
         "migrations",
         f"revision {', '.join(status.pending)} is pending, so nodes refuse to start",
         "Run `horae migrate up`.",
+        kind="schema_old",
     )
 
 
@@ -236,7 +240,7 @@ def check_rows(database: Database) -> Finding:
         database.autocommit(ticks.page, schedule.id, 1)
     for small in (nodes.view, queues.view, deployments.page):
         database.autocommit(small)
-    database.autocommit(change_log.page, before=None, actor=None, limit=PAGE)
+    database.autocommit(change_log.page, change_log.EVERY_CHANGE, before=None, limit=PAGE)
     found = unreadable_rows.list_all()
     if not found:
         return ok("rows", "all rows that were checked can be read")

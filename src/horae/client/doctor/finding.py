@@ -1,8 +1,11 @@
 """The result of a check of `horae doctor`, and the limits beyond which it reports something."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypedDict
+
+from typing_extensions import Unpack
 
 GIGABYTE: Final = 1024**3
 
@@ -26,6 +29,10 @@ class Thresholds:
     many_dead_rows: int = 10_000  # number of dead rows below which they are never a problem
     share_of_dead_rows: float = 0.4  # share of live rows, twice that at which autovacuum starts
     share_of_connections: float = 0.8  # relative to PostgreSQL's maximum number of connections
+    queue_late: float = 600.0  # how long a due job may wait before its queue is late
+    nothing_claimed: float = 60.0  # how long free slots may claim none of the jobs that are due
+    death_reported: float = 3600.0  # for how long the death of a node is reported
+    missed_searched: float = 3600.0  # for how long a time that a schedule missed is reported
 
 
 USUAL: Final = Thresholds()
@@ -39,16 +46,77 @@ class Level(StrEnum):
     PROBLEM = "problem"
 
 
+class Noun(StrEnum):
+    """What a finding may be about."""
+
+    EVERYTHING = "everything"
+    QUEUE = "queue"
+    SCHEDULE = "schedule"
+    TYPE = "type"
+    NODE = "node"
+
+
+class Deed(StrEnum):
+    """What an operator can do at once about a finding; it acts on what the finding is about.
+
+    `retry` retries the jobs that were counted.
+    """
+
+    RESUME = "resume"
+    PAUSE = "pause"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a finding is about; `id`: None if its name is its id."""
+
+    noun: Noun
+    name: str
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The jobs that a finding counted, and the search that finds them again."""
+
+    count: int
+    query: str
+
+
+class Details(TypedDict, total=False):
+    """What a finding may say in fields of its own, as in `Finding`."""
+
+    kind: str
+    since: datetime | timedelta | None
+    about: About
+    counted: Counted
+    deeds: tuple[Deed, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line of the report: what was checked, the result and its meaning, and what to do about
     it.
+
+    `kind`: the same for all findings of one cause; `since`: a moment, or for how long it has
+    lasted at least; `about`: the queue, schedule, job type or node; `counted`: the jobs that were
+    counted; `deeds`: what can be done at once.
     """
 
     check: str
     level: Level
     message: str
     advice: str | None = None
+    kind: str = ""
+    since: datetime | timedelta | None = None
+    about: About | None = None
+    counted: Counted | None = None
+    deeds: tuple[Deed, ...] = ()
+
+    def began(self, now: datetime) -> datetime | None:
+        """Return the moment since which it has lasted; None if that is unknown."""
+        return now - self.since if isinstance(self.since, timedelta) else self.since
 
 
 def ok(check: str, message: str, advice: str | None = None) -> Finding:
@@ -56,14 +124,14 @@ def ok(check: str, message: str, advice: str | None = None) -> Finding:
     return Finding(check, Level.OK, message, advice)
 
 
-def warning(check: str, message: str, advice: str) -> Finding:
+def warning(check: str, message: str, advice: str, **details: Unpack[Details]) -> Finding:
     """Return a warning."""
-    return Finding(check, Level.WARNING, message, advice)
+    return Finding(check, Level.WARNING, message, advice, **details)
 
 
-def problem(check: str, message: str, advice: str) -> Finding:
+def problem(check: str, message: str, advice: str, **details: Unpack[Details]) -> Finding:
     """Return a problem."""
-    return Finding(check, Level.PROBLEM, message, advice)
+    return Finding(check, Level.PROBLEM, message, advice, **details)
 
 
 def count_of(count: int, what: str) -> str:

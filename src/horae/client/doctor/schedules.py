@@ -1,12 +1,26 @@
 """The checks of schedules that are late, fail, are disabled, or start a type that no node knows."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
-from horae.client.doctor.finding import Finding, count_of, ok, problem, warning
+from horae.client.doctor.finding import (
+    About,
+    Deed,
+    Finding,
+    Noun,
+    count_of,
+    ok,
+    problem,
+    warning,
+)
+from horae.client.doctor.work import NO_CHANGES, by_whom
 from horae.storage.nodes import NodeView
+from horae.storage.operations import LastChange
 from horae.storage.schedules import (
     FailingSchedule,
+    MissedSchedule,
+    PausedSchedule,
     ScheduleHealth,
     WaitingSchedule,
 )
@@ -42,6 +56,7 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
                 f"{count_of(enabled, 'enabled schedule')}, and no live node has the role scheduler,"
                 " so none will start",
                 "Start one: `horae run module:attribute --roles scheduler`.",
+                kind="no_scheduler",
             )
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
@@ -49,15 +64,74 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
         f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but"
         " did not"
     )
+    since = timedelta(seconds=overdue.seconds)
     if fires:
         yield problem(
             CHECK,
             what,
             "Read the logs of the nodes: they cannot start schedules, or cannot keep up.",
+            kind="schedule_late",
+            since=since,
+            about=About(Noun.SCHEDULE, overdue.name),
         )
     else:
         yield problem(
-            CHECK, f"{what}: no node fires schedules", "Start one: `horae run module:attribute`."
+            CHECK,
+            f"{what}: no node fires schedules",
+            "Start one: `horae run module:attribute`.",
+            kind="no_scheduler",
+            since=since,
+            about=About(Noun.SCHEDULE, overdue.name),
+        )
+
+
+def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
+    """Report schedules that have left out nominal times, and have not run since."""
+    for each in missed[:NAMED]:
+        times = "a run" if each.count == 1 else f"{each.count} runs"
+        yield problem(
+            CHECK,
+            f"{each.name!r} has missed {times}, the first due at"
+            f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})",
+            f"`horae schedules run {each.id}` starts a run now.",
+            kind="schedule_missed",
+            since=each.nominal_time,
+            about=About(Noun.SCHEDULE, each.name, str(each.id)),
+        )
+    if (more := len(missed) - NAMED) > 0:
+        yield problem(
+            CHECK,
+            f"{more} more have missed runs",
+            "See `horae schedules list`.",
+            kind="schedule_missed",
+        )
+
+
+def paused_findings(
+    paused: Sequence[PausedSchedule], count: int, changes: Mapping[str, LastChange] = NO_CHANGES
+) -> Iterator[Finding]:
+    """Report paused schedules, of which there are `count`.
+
+    `changes`: the last pause by the id or the name of each, if it is known.
+    """
+    for each in paused:
+        change = changes.get(str(each.id)) or changes.get(each.name)
+        since = "" if change is None else f" since {change.at:%Y-%m-%d %H:%M} UTC"
+        yield warning(
+            CHECK,
+            f"{each.name!r} has been paused{since}{by_whom(change, each.note)}",
+            f"To continue, run `horae schedules resume {each.id}`.",
+            kind="schedule_paused",
+            since=None if change is None else change.at,
+            about=About(Noun.SCHEDULE, each.name, str(each.id)),
+            deeds=(Deed.RESUME,),
+        )
+    if (more := count - len(paused)) > 0:
+        yield warning(
+            CHECK,
+            f"{more} more {'is' if more == 1 else 'are'} paused",
+            "See `horae schedules list`.",
+            kind="schedule_paused",
         )
 
 
@@ -92,7 +166,10 @@ def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
             else "schedules wait, as earlier times are decided"
         )
         yield warning(
-            CHECK, f"the clock of the database was set back; {why}: {named}{others}", advice
+            CHECK,
+            f"the clock of the database was set back; {why}: {named}{others}",
+            advice,
+            kind="clock_set_back",
         )
 
 
@@ -106,10 +183,17 @@ def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
             f" {count_of(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
             f" resume {each.id}`.",
+            kind="schedule_disabled",
+            since=each.succeeded_at,
+            about=About(Noun.SCHEDULE, each.name, str(each.id)),
+            deeds=(Deed.RESUME,),
         )
     if (more := len(disabled) - NAMED) > 0:
         yield problem(
-            CHECK, f"{more} more are disabled after failures", "See `horae schedules list`."
+            CHECK,
+            f"{more} more are disabled after failures",
+            "See `horae schedules list`.",
+            kind="schedule_disabled",
         )
     others = [each for each in failing if not each.gave_up]
     for each in others[:NAMED]:
@@ -117,10 +201,17 @@ def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
             CHECK,
             f"{each.name!r} keeps failing: {count_of(each.streak, 'failure')} in a row",
             f"See `horae schedules errors {each.id}`.",
+            kind="schedule_failing",
+            since=each.succeeded_at,
+            about=About(Noun.SCHEDULE, each.name, str(each.id)),
+            deeds=(Deed.PAUSE,),
         )
     if (more := len(others) - NAMED) > 0:
         yield warning(
-            CHECK, f"{more} more have failed several times in a row", "See `horae schedules list`."
+            CHECK,
+            f"{more} more have failed several times in a row",
+            "See `horae schedules list`.",
+            kind="schedule_failing",
         )
 
 
@@ -141,4 +232,6 @@ def _report_unknown(
                 f" knows{known_here}",
                 "Run a node of the application that declares it, or delete the schedules if the"
                 " type is gone.",
+                kind="type_unknown",
+                about=About(Noun.TYPE, kind),
             )

@@ -1,11 +1,14 @@
 """All checks of what should be running, for `horae doctor` and the overview."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
-from horae.client.doctor.finding import Finding
-from horae.client.doctor.schedules import schedule_findings
+from horae.client.doctor.finding import USUAL, Finding
+from horae.client.doctor.schedules import missed_findings, paused_findings, schedule_findings
+from horae.client.doctor.slow_queues import slow_findings
 from horae.client.doctor.work import (
     Dead,
+    lost_findings,
     node_findings,
     pause_findings,
     queue_findings,
@@ -15,11 +18,14 @@ from horae.client.doctor.work import (
 from horae.domain.cluster import ALL_ROLES
 from horae.domain.jobs import CELERY, OWN_BACKEND
 from horae.storage.engine import Database
-from horae.storage.nodes import NodeView
-from horae.storage.operations import DueWork, doctor
+from horae.storage.nodes import NodeView, nodes
+from horae.storage.operations import DueWork, change_log, doctor
 from horae.storage.queues import QueueView, everything
-from horae.storage.schedules import health
+from horae.storage.schedules import ScheduleHealth, health
 from horae.types import Routes
+
+MOST_MISSED: Final = 100
+"""Maximum number of schedules with missed times that are read."""
 
 
 def system_findings(
@@ -40,7 +46,10 @@ def system_findings(
         view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)
     ]  # callers that run their own jobs are not nodes
     yield from node_findings(alive, dead)
-    yield from queue_findings(queues)
+    yield from lost_findings(database.autocommit(nodes.recently_died, USUAL.death_reported))
+    held = [queue.name for queue in queues if queue.paused_at is not None]
+    changes = database.autocommit(change_log.last_of, "queue.pause", held)
+    yield from queue_findings(queues, changes)
     yield from pause_findings(database.autocommit(everything.read_pause))
     paused = {queue.name for queue in queues if queue.is_paused}
     waiting = database.autocommit(doctor.due_work)
@@ -54,4 +63,17 @@ def system_findings(
     yield from work_findings(
         [work for work in waiting if not has_backend(work)], alive, paused, known=known
     )
-    yield from schedule_findings(database.autocommit(health.check), alive, known=known)
+    yield from slow_findings(database, queues, alive)
+    found = database.autocommit(health.check)
+    yield from schedule_findings(found, alive, known=known)
+    yield from _report_paused(database, found)
+    yield from missed_findings(
+        database.autocommit(health.missed, USUAL.missed_searched, (), MOST_MISSED)
+    )
+
+
+def _report_paused(database: Database, found: ScheduleHealth) -> Iterator[Finding]:
+    """Report paused schedules; a change names a schedule by its id or by its name."""
+    targets = [name for each in found.paused for name in (str(each.id), each.name)]
+    changes = database.autocommit(change_log.last_of, "schedule.pause", targets)
+    yield from paused_findings(found.paused, found.paused_count, changes)

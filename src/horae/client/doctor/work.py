@@ -1,18 +1,31 @@
 """The checks of nodes and queues, and of jobs that no node takes."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 
-from horae.client.doctor.finding import Finding, count_of, ok, problem, warning
-from horae.domain.jobs import CELERY
+from horae.client.doctor.finding import (
+    About,
+    Counted,
+    Deed,
+    Details,
+    Finding,
+    Noun,
+    count_of,
+    ok,
+    problem,
+    warning,
+)
+from horae.domain.jobs import CELERY, Field, JobState, written_term
 from horae.storage.jobs import LeftoverJobs
-from horae.storage.nodes import NodeView
-from horae.storage.operations import DueWork
+from horae.storage.nodes import DeadNode, NodeView
+from horae.storage.operations import DueWork, LastChange
 from horae.storage.queues import Pause, QueueView
 from horae.types.waiting_jobs import Misfit
 
 Dead = tuple[NodeView, str]
 
+NO_CHANGES: Final[Mapping[str, LastChange]] = {}
 UNSENT_AFTER: Final = 10.0
 """Seconds within which a message about a due job of a backend should have been sent."""
 
@@ -37,6 +50,7 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
             "nodes",
             f"{count_of(len(alive), 'node')} alive, and none has the role worker, so no job runs",
             "Start one: `horae run module:attribute --roles worker`.",
+            kind="no_worker",
         )
     elif not dead:
         yield ok("nodes", "no node runs")
@@ -44,29 +58,73 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
         yield _report_dead(view, cause, rescued=bool(workers))
 
 
-def queue_findings(queues: Sequence[QueueView]) -> Iterator[Finding]:
-    """Report paused queues."""
+def lost_findings(died: Iterable[DeadNode]) -> Iterator[Finding]:
+    """Report nodes that died lately, and what has become of their jobs."""
+    for node in died:
+        failed = node.jobs.get(JobState.FAILED, 0)
+        report = problem if failed else warning
+        yield report(
+            "nodes",
+            f"node {node.name!r} (pid {node.pid} on {node.host.partition('/')[0]}) has died;"
+            f" {fate_of(node.jobs)}",
+            "Look for its last log lines: was it killed, or out of memory?",
+            kind="node_lost",
+            since=node.died_at,
+            about=About(Noun.NODE, node.name, node.id),
+        )
+
+
+def fate_of(jobs: Mapping[str, int]) -> str:
+    """Return what has become of the jobs that a dead node held: `it held 2 jobs: 2 run again`."""
+    if not jobs:
+        return "it held no job"
+    parts = ", ".join(
+        f"{count} {_FATES.get(state, state)}" for state, count in sorted(jobs.items())
+    )
+    return f"it held {count_of(sum(jobs.values()), 'job')}: {parts}"
+
+
+_FATES: Final[Mapping[str, str]] = {
+    JobState.PENDING: "to run again",
+    JobState.STARTED: "running again",
+}
+
+
+def queue_findings(
+    queues: Sequence[QueueView], changes: Mapping[str, LastChange] = NO_CHANGES
+) -> Iterator[Finding]:
+    """Report paused queues. `changes`: the last pause of each, if it is known."""
     for queue in queues:
         if queue.paused_at is not None:
-            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + (
-                f" ({queue.note})" if queue.note else ""
+            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + by_whom(
+                changes.get(queue.name), queue.note
             )
             waiting = f"{count_of(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
                 f"queue {queue.name!r} has been paused since {since}; {waiting}",
                 f"To continue, run `horae queues resume {queue.name}`.",
+                kind="queue_paused",
+                since=queue.paused_at,
+                about=About(Noun.QUEUE, queue.name),
+                counted=Counted(queue.pending, pending_query(queue=queue.name)),
+                deeds=(Deed.RESUME,),
             )
 
 
 def pause_findings(pause: Pause | None) -> Iterator[Finding]:
     """Report a pause of everything."""
     if pause is not None:
-        since = f"{pause.since:%Y-%m-%d %H:%M} UTC" + (f" ({pause.note})" if pause.note else "")
+        by = None if pause.by is None else LastChange(pause.since, pause.by)
+        since = f"{pause.since:%Y-%m-%d %H:%M} UTC" + by_whom(by, pause.note)
         yield warning(
             "queues",
             f"everything has been paused since {since}: no job starts, and no schedule fires",
             "To continue, run `horae resume --all`.",
+            kind="everything_paused",
+            since=pause.since,
+            about=About(Noun.EVERYTHING, "everything"),
+            deeds=(Deed.RESUME,),
         )
 
 
@@ -105,6 +163,7 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
                 " sent it a message",
                 "Run a node or a Celery worker of the application that names this backend, and"
                 " check its broker.",
+                **_of_work("work_unsent", work),
             )
 
 
@@ -116,6 +175,7 @@ def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
             why,
             "Cancel one of these jobs; then start what waits after the others: `after`, or a group"
             " with `then`.",
+            kind="waits_for_ever",
         )
 
 
@@ -160,6 +220,8 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
             " type",
             "Run a node of the application that declares it; if the type is gone, "
             f"`horae jobs clean --unknown {item.type}` deletes them.",
+            kind="hooks_left",
+            about=About(Noun.TYPE, item.type),
         )
 
 
@@ -169,13 +231,17 @@ def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection
         what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
     if not alive:
         return problem(
-            "work", f"{what}, and no node runs", "Start one: `horae run module:attribute`."
+            "work",
+            f"{what}, and no node runs",
+            "Start one: `horae run module:attribute`.",
+            **_of_work("no_worker", work),
         )
     if not any(view.is_worker for view in alive):
         return problem(
             "work",
             f"{what}, and no node runs jobs: none has the role worker",
             "Start one: `horae run module:attribute --roles worker`.",
+            **_of_work("no_worker", work),
         )
     if not any(view.knows(work.type) for view in alive):
         known_here = ", but this application does" if work.type in known else ""
@@ -184,11 +250,34 @@ def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection
             f"{what}: no live node knows this type{known_here}",
             "Run a node of the application that declares it, or cancel the jobs if the type is"
             " gone.",
+            **_of_work("type_unknown", work),
         )
     return problem(
         "work",
         f"{what}: no live node that knows the type serves this queue",
         f"Run a node with --queues {work.queue}, or without --queues.",
+        **_of_work("queue_unserved", work),
+    )
+
+
+def by_whom(change: LastChange | None, note: str | None) -> str:
+    """Return who has paused something, and why, to follow the moment: ` by ann (moving house)`."""
+    by = "" if change is None else f" by {change.actor}"
+    return f"{by} ({note})" if note else by
+
+
+def pending_query(*, queue: str, type_: str | None = None) -> str:
+    """Return the search for the waiting jobs of a queue."""
+    terms = [written_term(Field.STATE, JobState.PENDING), written_term(Field.QUEUE, queue)]
+    return " ".join(terms if type_ is None else [*terms, written_term(Field.TYPE, type_)])
+
+
+def _of_work(kind: str, work: DueWork) -> Details:
+    return Details(
+        kind=kind,
+        since=timedelta(seconds=work.oldest),
+        about=About(Noun.QUEUE, work.queue),
+        counted=Counted(work.count, pending_query(queue=work.queue, type_=work.type)),
     )
 
 
@@ -209,16 +298,26 @@ def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
         f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds"
         f" {count_of(view.running, 'job')}"
     )
+    details = Details(kind="node_dead", about=About(Noun.NODE, view.name, view.id))
+    if view.lock_key is not None:  # a node without a session lock writes no heartbeats
+        details["since"] = view.heartbeat_at
     if rescued:
         return warning(
-            "nodes", what, "No action needed: a live node takes over its jobs within seconds."
+            "nodes",
+            what,
+            "No action needed: a live node takes over its jobs within seconds.",
+            **details,
         )
     if view.running:
         return problem(
             "nodes",
             f"{what}, and no live node rescues them",
             "Start a node: `horae run module:attribute`.",
+            **details,
         )
     return warning(
-        "nodes", what, "No action needed: the next node that starts removes it from the list."
+        "nodes",
+        what,
+        "No action needed: the next node that starts removes it from the list.",
+        **details,
     )

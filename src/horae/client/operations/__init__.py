@@ -1,6 +1,6 @@
 """What operators do with queues, limits and the overview, sync and async."""
 
-from horae.client.operations.change_log import ChangeLog
+from horae.client.operations.change_log import ChangeLog, names_of
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
     DEFAULT_PERIOD,
@@ -43,6 +43,7 @@ __all__ = [
     "depths",
     "failures_since",
     "failures_to_change",
+    "names_of",
     "of_queues",
     "of_types",
     "series",

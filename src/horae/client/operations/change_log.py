@@ -1,13 +1,16 @@
 """The audit log: reads entries, and writes those of refused requests."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from horae.client.changes import DONE, ChangeRequest, write
+from horae.errors import UnreadableRow
 from horae.guarded_log import guarded_log
 from horae.storage.engine import Database, is_transient
-from horae.storage.operations import ChangeEntry, change_log
+from horae.storage.operations import ChangeEntry, ChangeFilter, change_log
+from horae.storage.schedules import reading as schedules
 
 log = guarded_log("horae.audit")
 
@@ -48,13 +51,35 @@ class ChangeLog:
         log.info("%s", in_one_line(asked.entry(outcome)))
 
     def page(
-        self, *, before: int | None = None, actor: str | None = None, limit: int = 100
+        self,
+        which: ChangeFilter = change_log.EVERY_CHANGE,
+        *,
+        before: int | None = None,
+        limit: int = 100,
     ) -> ChangePage:
         """Return a page of entries, the newest first."""
-        found = self._database.autocommit(
-            change_log.page, before=before, actor=actor, limit=limit + 1
-        )
+        found = self._database.autocommit(change_log.page, which, before=before, limit=limit + 1)
         return ChangePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+
+def names_of(database: Database, kind: str | None, target: str) -> Collection[str]:
+    """Return the names under which changes of this object are recorded.
+
+    A schedule is recorded under its id or its name, as the call that changed it named it.
+    """
+    if kind not in (None, "schedule"):
+        return [target]
+    reference = int(target) if _SCHEDULE_ID.fullmatch(target) else target
+    try:
+        found = database.autocommit(schedules.get, reference)
+    except UnreadableRow:
+        return [target]
+    if found is None or (kind is None and found.name != target):
+        return [target]  # without a kind, a number may be that of a job
+    return [str(found.id), found.name]
+
+
+_SCHEDULE_ID: Final = re.compile("[1-9][0-9]{0,17}")
 
 
 def in_one_line(entry: Mapping[str, Any]) -> str:

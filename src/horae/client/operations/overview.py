@@ -3,22 +3,31 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Final
 
 from horae.client.doctor import (
+    About,
+    Counted,
     Dead,
+    Deed,
     Finding,
     Level,
+    Noun,
     count_of,
+    left_findings,
+    migrations_finding,
+    problem,
     system_findings,
     wait_findings,
     warning,
 )
 from horae.client.jobs import BodyWaits
-from horae.domain.jobs import JobState
-from horae.storage.engine import Database, Reads
-from horae.storage.jobs import reading
+from horae.domain.jobs import Field, JobState, written_term
+from horae.storage.engine import Database, Reads, unreadable_rows
+from horae.storage.jobs import owed_hooks, reading
+from horae.storage.migrations import runner
 from horae.storage.nodes import NodeView
 from horae.storage.operations import Minute, TypeCounts, doctor, overview
 from horae.storage.queues import QueueView, queues
@@ -28,6 +37,12 @@ MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if their share also exceeds `LARGE_SHARE`."""
 LARGE_SHARE: Final = 0.2
 """The share of ended jobs above which failures are reported."""
+UNREADABLE_REPORTED: Final = 300.0
+"""Seconds for which a row that could not be read is reported after it was read last."""
+MOST_OF_A_KIND: Final = 10
+"""Maximum number of problems of one kind that are listed one by one; more are one together."""
+NAMED: Final = 5
+"""How many of them that one names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +58,9 @@ class Percentiles:
 class Overview:
     """The state of the system at one moment.
 
-    `ready`: jobs that are due and only wait for a slot.
+    `ready`: jobs that are due and only wait for a slot; `wrong`: how many things need action;
+    `notable`: how many others deserve a look; `problems`: what these are, the worst first, and many
+    of a kind together.
     """
 
     at: datetime
@@ -58,7 +75,27 @@ class Overview:
     nodes_dead: int
     slots: int
     running: int
+    wrong: int
+    notable: int
     problems: Sequence[Finding]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing needs action; what is only paused does not."""
+        return self.wrong == 0
+
+    @property
+    def summary(self) -> str:
+        """Whether anything is wrong, in a sentence: `3 things are wrong`."""
+        others = self.notable
+        deserve = "deserves" if others == 1 else "deserve"
+        if self.wrong:
+            also = f", and {others} more {deserve} a look" if others else ""
+            are = "is" if self.wrong == 1 else "are"
+            return f"{count_of(self.wrong, 'thing')} {are} wrong{also}"
+        if others:
+            return f"Nothing is wrong; {count_of(others, 'thing')} {deserve} a look"
+        return "All well" if self.nodes_alive else "Nothing is wrong, but no node runs"
 
 
 def take(
@@ -70,18 +107,30 @@ def take(
     known: Collection[str],
     routes: Routes,
     waits: BodyWaits,
+    keep: timedelta,
 ) -> Overview:
     """Read the state once; counts come from `reads`.
 
-    `known`: the job types that this application declares; `routes`: its jobs that a backend runs.
+    `known`: the job types that this application declares; `routes`: its jobs that a backend runs;
+    `keep`: how long ended jobs are kept.
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
+    served = {name for view in alive for name in view.types}
+    left = database.autocommit(owed_hooks.leftover_jobs, served, keep.total_seconds())
     findings = [
+        migrations_finding(runner.status(database), owned=database.is_file),
         *system_findings(database, alive, dead, waiting, known=known, routes=routes),
         *wait_findings(waits.hindrances()),
         *failure_findings(reads.autocommit(overview.by_type)),
+        *(left_findings(left, alive) if alive else ()),
+        *unreadable_findings(unreadable_rows.count_lately(UNREADABLE_REPORTED)),
     ]
+    problems = sorted(
+        (each for each in findings if each.level is not Level.OK),
+        key=lambda each: each.level is not Level.PROBLEM,
+    )
+    wrong = sum(each.level is Level.PROBLEM for each in problems)
     return Overview(
         at=database.autocommit(doctor.clock),
         states={**dict.fromkeys(JobState, 0), **reads.autocommit(reading.counts)},
@@ -97,11 +146,24 @@ def take(
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if view.is_worker),
         running=sum(view.slots_used for view in alive),
-        problems=sorted(
-            (each for each in findings if each.level is not Level.OK),
-            key=lambda each: each.level is not Level.PROBLEM,
-        ),
+        wrong=wrong,
+        notable=len(problems) - wrong,
+        problems=together(problems),
     )
+
+
+def together(problems: Sequence[Finding]) -> list[Finding]:
+    """Return the problems with one in place of many of a kind, in the same order of levels."""
+    found: list[Finding] = []
+    for _, group in groupby(problems, key=lambda each: (each.level, each.check, each.kind)):
+        same = list(group)
+        if len(same) <= MOST_OF_A_KIND:
+            found += same
+            continue
+        first = "; ".join(each.message for each in same[:NAMED])
+        message = f"{first}; and {len(same) - NAMED} more"
+        found.append(Finding(same[0].check, same[0].level, message, same[0].advice, same[0].kind))
+    return found
 
 
 def percentiles(seconds: Sequence[float]) -> Percentiles:
@@ -124,9 +186,30 @@ def failure_findings(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
     for each in counts:
         ended = each.finished + each.failed
         if each.failed >= MANY_FAILURES and each.failed > LARGE_SHARE * ended:
-            yield warning(
+            query = (
+                f"{written_term(Field.STATE, JobState.FAILED)}"
+                f" {written_term(Field.TYPE, each.type)} finished:<1h"
+            )
+            yield problem(
                 "jobs",
                 f"{each.failed} of {count_of(ended, 'job')} of type {each.type!r} that ended in the"
                 " last hour failed",
-                "Look at the errors of the latest ones.",
+                f"Look at what fails: `horae errors --type {each.type}`.",
+                kind="type_failing",
+                since=each.first_failed,
+                about=About(Noun.TYPE, each.type),
+                counted=Counted(each.failed, query),
+                deeds=(Deed.RETRY,),
             )
+
+
+def unreadable_findings(counts: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield a finding for each table of which this process has found rows that cannot be read."""
+    for table, count in sorted(counts.items()):
+        yield warning(
+            "rows",
+            f"{count_of(count, 'row')} of {table} cannot be read, so lists and nodes skip"
+            f" {'it' if count == 1 else 'them'}",
+            "`horae doctor` names them and says why. Repair or delete them with SQL.",
+            kind="rows_unreadable",
+        )

@@ -108,6 +108,7 @@ from horae.domain.jobs.query import (
     Query,
     Term,
     parse_query,
+    written_term,
 )
 from horae.domain.jobs.retention import AS_CONFIGURED, Keep, KeptFor, Retention, kept_for
 from horae.domain.jobs.tags import parse_tags, together
@@ -235,4 +236,5 @@ __all__ = [
     "together",
     "while_pending",
     "without_ages",
+    "written_term",
 ]

@@ -369,3 +369,14 @@ _PARSERS: Final[Mapping[str, Callable[[Field, str, bool], Condition]]] = {
     Field.FINISHED: _time,
     Field.DURATION: _duration,
 }
+
+
+def written_term(field: Field, value: str) -> str:
+    """Return the term that finds the jobs whose `field` is exactly this text."""
+    if _PLAIN.fullmatch(value):
+        return f"{field}:{value}"
+    text = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{field}:"{text}"'
+
+
+_PLAIN: Final = re.compile(r"[\w-]+")

@@ -10,7 +10,7 @@ from horae.storage.engine import Database
 from horae.storage.nodes import NodeView, nodes
 from horae.types import Registry
 
-REMEMBERED: Final = 3600.0
+REMEMBERED: Final = 86_400.0
 """Seconds for which a dead node is still listed."""
 
 

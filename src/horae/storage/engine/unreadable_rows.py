@@ -7,6 +7,7 @@ here leave out its row.
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -29,6 +30,7 @@ class Unreadable:
 
 UNREADABLE: Final = Unreadable()
 _remembered: Final[dict[tuple[str, str], str]] = {}
+_seen_at: Final[dict[tuple[str, str], float]] = {}
 _lock: Final = threading.Lock()
 
 
@@ -88,6 +90,15 @@ def count_by_table() -> Mapping[str, int]:
         return Counter(table for table, _ in _remembered)
 
 
+def count_lately(seconds: float) -> Mapping[str, int]:
+    """Return the number of unreadable rows that this process has seen in the last `seconds`, in
+    each table: a row that was repaired is not seen again.
+    """
+    since = time.monotonic() - seconds
+    with _lock:
+        return Counter(table for (table, _), seen_at in _seen_at.items() if seen_at >= since)
+
+
 def list_all() -> Mapping[tuple[str, str], str]:
     """Return the reason by the table and key of each unreadable row that this process has found."""
     with _lock:
@@ -98,6 +109,7 @@ def clear() -> None:
     """Forget the rows found so far; `doctor` does so before it checks all tables."""
     with _lock:
         _remembered.clear()
+        _seen_at.clear()
 
 
 def loads(text: str | bytes) -> Any:
@@ -142,7 +154,11 @@ def _key(row: Any) -> str:
 
 def _remember(table: str, key: str, why: str) -> None:
     with _lock:
-        if (table, key) in _remembered or len(_remembered) >= MOST_REMEMBERED:
+        is_known = (table, key) in _remembered
+        if not is_known and len(_remembered) >= MOST_REMEMBERED:
+            return
+        _seen_at[table, key] = time.monotonic()
+        if is_known:
             return
         _remembered[table, key] = why
     log.warning(

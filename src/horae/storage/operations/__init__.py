@@ -3,7 +3,7 @@
 Invariant: reading here takes no lock that a claim or a settlement needs.
 """
 
-from horae.storage.operations.change_log import ChangeEntry
+from horae.storage.operations.change_log import ChangeEntry, ChangeFilter, LastChange
 from horae.storage.operations.doctor import (
     DueWork,
     OpenTransaction,
@@ -23,8 +23,10 @@ __all__ = [
     "LATENESS_BOUNDS",
     "PICK_UP_BOUNDS",
     "ChangeEntry",
+    "ChangeFilter",
     "DueWork",
     "Failures",
+    "LastChange",
     "LimitView",
     "Minute",
     "OpenTransaction",

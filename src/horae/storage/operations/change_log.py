@@ -1,24 +1,25 @@
 """The audit log: entries are written once, read in pages, and deleted when they are old."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     RowMapping,
+    Select,
     String,
     bindparam,
-    cast,
     delete,
+    func,
     insert,
+    literal,
     or_,
     select,
 )
 
-from horae.storage.engine import database_now, readable_page, seconds_ago
+from horae.storage.engine import Instant, database_now, member_of, readable_page, seconds_ago
 from horae.storage.operations.change_log_tables import change_log
 
 
@@ -38,26 +39,55 @@ class ChangeEntry:
     after: Any
 
 
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """When something was changed last in some way, and by whom."""
+
+    at: datetime
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFilter:
+    """Which entries to read; None does not filter.
+
+    `targets`: names of what was changed; `kind`: the first part of actions, such as `schedule`;
+    `since` and `until`: the first moment, and the first one after the last.
+    """
+
+    targets: Collection[str] | None = None
+    kind: str | None = None
+    action: str | None = None
+    actor: str | None = None
+    channel: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+EVERY_CHANGE: Final = ChangeFilter()
+
 ADD: Final = insert(change_log).values(at=database_now()).returning(change_log.c.id)
-_before: Any = bindparam("before", type_=BigInteger())
-_actor: Any = bindparam("actor", type_=String())
-PAGE: Final = (
-    select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
-    .where(
-        or_(cast(_before, BigInteger()).is_(None), change_log.c.id < _before),
-        or_(cast(_actor, String()).is_(None), change_log.c.actor == _actor),
-    )
-    .order_by(change_log.c.id.desc())
-    .limit(bindparam("limit"))
-)
+_entries = select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
 LATEST: Final = (
-    select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
-    .where(
+    _entries.where(
         change_log.c.at > seconds_ago("seconds"),
         change_log.c.action == bindparam("action", type_=String()),
     )
     .order_by(change_log.c.at.desc(), change_log.c.id.desc())
     .limit(100)
+)
+_last_ids = (
+    select(func.max(change_log.c.id).label("id"))
+    .where(
+        member_of(change_log.c.target, "targets"),
+        change_log.c.action == bindparam("action", type_=String()),
+        change_log.c.outcome == "done",
+    )
+    .group_by(change_log.c.target)
+    .subquery("last")
+)
+LAST_OF: Final = select(change_log.c.target, change_log.c.at, change_log.c.actor).join(
+    _last_ids, _last_ids.c.id == change_log.c.id
 )
 EXPIRE: Final = delete(change_log).where(change_log.c.at < seconds_ago("keep"))
 
@@ -69,16 +99,14 @@ def add(connection: Connection, entry: Mapping[str, Any]) -> int:
 
 
 def page(
-    connection: Connection, *, before: int | None, actor: str | None, limit: int
+    connection: Connection, which: ChangeFilter, *, before: int | None, limit: int
 ) -> list[ChangeEntry]:
     """Return a page of entries, the newest first; `before` is the last id of the previous page."""
+    wanted = _wanted(which)
 
     def fetch(before: int | None) -> Sequence[RowMapping]:
-        return (
-            connection.execute(PAGE, {"before": before, "actor": actor, "limit": limit})
-            .mappings()
-            .all()
-        )
+        older = wanted if before is None else wanted.where(change_log.c.id < before)
+        return connection.execute(older.limit(limit)).mappings().all()
 
     return readable_page(
         change_log.name,
@@ -88,6 +116,44 @@ def page(
         place=lambda row: row["id"],
         limit=limit,
     )
+
+
+def _wanted(which: ChangeFilter) -> Select[Any]:
+    """Return the statement for these entries.
+
+    Only the conditions that are given are part of it, so that each filter finds its own index.
+    """
+    columns = change_log.c
+    statement = _entries.order_by(columns.id.desc())
+    if which.targets is not None:
+        statement = statement.where(columns.target.in_(list(which.targets)))
+    if which.kind is not None:
+        statement = statement.where(
+            or_(
+                columns.action == which.kind,
+                columns.action.startswith(f"{which.kind}.", autoescape=True),
+            )
+        )
+    for column, value in (
+        (columns.action, which.action),
+        (columns.actor, which.actor),
+        (columns.channel, which.channel),
+    ):
+        if value is not None:
+            statement = statement.where(column == value)
+    if which.since is not None:
+        statement = statement.where(columns.at >= literal(which.since, Instant()))
+    if which.until is not None:
+        statement = statement.where(columns.at < literal(which.until, Instant()))
+    return statement
+
+
+def last_of(connection: Connection, action: str, targets: Collection[str]) -> dict[str, LastChange]:
+    """Return the last successful change of this kind of each target that has any."""
+    if not targets:
+        return {}
+    rows = connection.execute(LAST_OF, {"action": action, "targets": list(targets)})
+    return {target: LastChange(at, actor) for target, at, actor in rows}
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEntry]:

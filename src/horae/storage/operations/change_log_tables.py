@@ -27,6 +27,7 @@ change_log = Table(
 )
 
 Index("horae_audit_at", change_log.c.at)
+Index("horae_audit_target", change_log.c.target, change_log.c.id)  # for the changes of one thing
 
 # Sessions of browsers. The cookie holds the key; only its hash is stored.
 sessions = Table(

@@ -66,11 +66,15 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeCounts:
-    """How the jobs of one type ended in the last hour."""
+    """How the jobs of one type ended in the last hour.
+
+    `first_failed`: when the first of those that failed did.
+    """
 
     type: str
     finished: int
     failed: int
+    first_failed: datetime | None = None
 
 
 def _count(state: JobState) -> ColumnElement[int]:
@@ -102,6 +106,7 @@ BY_TYPE: Final = (
         jobs.c.type,
         _count(JobState.FINISHED).label("finished"),
         _count(JobState.FAILED).label("failed"),
+        func.min(case((jobs.c.state == JobState.FAILED, jobs.c.finished_at))).label("first_failed"),
     )
     .where(_lately)
     .group_by(jobs.c.type)

@@ -13,6 +13,7 @@ from horae.storage.schedules.health import (
     LateSchedule,
     MissedSchedule,
     OverdueSchedules,
+    PausedSchedule,
     ScheduleHealth,
 )
 from horae.storage.schedules.plan_writing import (
@@ -49,6 +50,7 @@ __all__ = [
     "MissedSchedule",
     "OpenRuns",
     "OverdueSchedules",
+    "PausedSchedule",
     "PlannedFire",
     "ScheduleFilter",
     "ScheduleHealth",

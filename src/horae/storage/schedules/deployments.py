@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Connection, Select, bindparam, insert, select, update
 
 from horae.storage.engine import database_now, lock, readable
-from horae.storage.schedules.tables import deployments
+from horae.storage.schedules.tables import deployments, schedules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,12 @@ _same_schema = _of_module.where(deployments.c.schema_hash == bindparam("schema_h
 WITH_SCHEMA: Final = _same_schema.order_by(deployments.c.id.desc()).limit(1)
 BY_KEY: Final = select(deployments).where(deployments.c.key == bindparam("key"))
 LIST: Final = select(deployments).order_by(deployments.c.id.desc())
+TYPES: Final = (
+    select(schedules.c.deployment_id, schedules.c.job_type)
+    .where(schedules.c.deployment_id.is_not(None))
+    .distinct()
+    .order_by(schedules.c.deployment_id, schedules.c.job_type)
+)
 ADD: Final = insert(deployments).values(created_at=database_now()).returning(*deployments.c)
 _change = update(deployments).where(deployments.c.id == bindparam("deployment_id"))
 END: Final = _change.where(deployments.c.ended_at.is_(None)).values(ended_at=database_now())
@@ -63,6 +69,14 @@ def page(connection: Connection) -> list[Deployment]:
     return readable(
         deployments.name, connection.execute(LIST).mappings(), lambda row: Deployment(**row)
     )
+
+
+def types(connection: Connection) -> dict[int, list[str]]:
+    """Return the job types of the schedules of each deployment that has schedules now."""
+    found: dict[int, list[str]] = {}
+    for deployment_id, job_type in connection.execute(TYPES):
+        found.setdefault(deployment_id, []).append(job_type)
+    return found
 
 
 def add(

@@ -22,6 +22,8 @@ FAILURES_IN_A_ROW: Final = 3
 """How many failures in a row are reported; one or two may be chance."""
 LATEST_TICKS: Final = 5
 """How many of the latest decisions of a schedule are searched for missed times."""
+MOST_PAUSED: Final = 5
+"""Maximum number of paused schedules that are read one by one; further ones are counted."""
 MOST_FAILING: Final = 100
 """Maximum number of failing schedules of each kind that are read and converted in Python."""
 
@@ -70,6 +72,17 @@ class FailingSchedule:
     job_type: str
     streak: int
     gave_up: bool
+    succeeded_at: datetime | None = None
+    """When a run succeeded last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedSchedule:
+    """A schedule that somebody has paused."""
+
+    id: int
+    name: str
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +90,15 @@ class ScheduleHealth:
     """The problems of the schedules.
 
     `job_types`: how many enabled schedules start jobs of each type. `waiting`: those that wait
-    because the database's clock was set back.
+    because the database's clock was set back. `paused`: the latest ones, of `paused_count`.
     """
 
     overdue: OverdueSchedules | None
     failing: list[FailingSchedule]
     job_types: dict[str, int]
     waiting: list[WaitingSchedule] = field(default_factory=list[WaitingSchedule])
+    paused: list[PausedSchedule] = field(default_factory=list[PausedSchedule])
+    paused_count: int = 0
 
 
 # A schedule that is running is not overdue. The condition on `next_start` is found by its index.
@@ -152,6 +167,17 @@ def _select(*conditions: Any) -> Select[Any]:
 
 GAVE_UP: Final = _select(schedules.c.disabled_reason == DisabledReason.RETRIES_USED_UP.value)
 FAILING: Final = _select(schedules.c.enabled, _streak >= bindparam("streak", type_=Integer()))
+PAUSED: Final = (
+    select(
+        schedules.c.id,
+        schedules.c.name,
+        schedules.c.pause_note,
+        func.count().over(),
+    )
+    .where(schedules.c.disabled_reason == DisabledReason.PAUSED.value)
+    .order_by(schedules.c.updated_at.desc(), schedules.c.id)
+    .limit(MOST_PAUSED)
+)
 TYPES: Final = (
     select(schedules.c.job_type, func.count().label("schedules"))
     .where(schedules.c.enabled)
@@ -162,11 +188,14 @@ TYPES: Final = (
 def check(connection: Connection) -> ScheduleHealth:
     """Return the problems of all schedules, found by a few statements."""
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
+    paused = connection.execute(PAUSED).all()
     return ScheduleHealth(
         overdue=overdue(connection),
         failing=failing(connection, FAILURES_IN_A_ROW),
         job_types=types,
         waiting=clock_setbacks.waiting(connection),
+        paused=[PausedSchedule(id=id_, name=name, note=note) for id_, name, note, _ in paused],
+        paused_count=paused[0][-1] if paused else 0,
     )
 
 
@@ -228,5 +257,10 @@ def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:
         else statistics.streak(int(row.run_token is not None))
     )
     return FailingSchedule(
-        id=row.id, name=row.name, job_type=row.job_type, streak=streak, gave_up=gave_up
+        id=row.id,
+        name=row.name,
+        job_type=row.job_type,
+        streak=streak,
+        gave_up=gave_up,
+        succeeded_at=statistics.last_successful_finish,
     )

@@ -4,11 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.models import RequestModel, Storable, View
 from horae.api.problems import document_errors
+from horae.client.operations import names_of
+from horae.storage.operations import ChangeFilter
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
 
@@ -17,6 +19,26 @@ class AuditQuery(RequestModel):
     """Which entries to list."""
 
     actor: Storable | None = Field(None, min_length=1, description="The user who made the change.")
+    target: Storable | None = Field(
+        None,
+        min_length=1,
+        max_length=300,
+        description=(
+            "The changed job, job type, queue or schedule. With `kind=schedule`, changes are found"
+            " by the id of the schedule and by its name."
+        ),
+    )
+    kind: Storable | None = Field(
+        None,
+        pattern="^[a-z]{1,50}$",
+        description="The first part of the action, such as `schedule` or `queue`.",
+    )
+    action: Storable | None = Field(None, min_length=1, max_length=100, examples=["queue.pause"])
+    channel: Storable | None = Field(
+        None, description="`python`, `cli`, `http` or `dashboard`.", pattern="^[a-z]{1,16}$"
+    )
+    since: AwareDatetime | None = Field(None, description="Only changes from this moment on.")
+    until: AwareDatetime | None = Field(None, description="Only changes before this moment.")
     limit: int = Field(100, ge=1, le=500)
     cursor: str | None = Field(
         None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
@@ -34,7 +56,7 @@ class AuditItem(View):
     outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
     channel: str | None = Field(
-        description="The channel of the request: `http`, `cli` or `python`."
+        description="The channel of the request: `dashboard`, `http`, `cli` or `python`."
     )
     before: Any = Field(None, description="The changed values before; null for something new.")
     after: Any = Field(None, description="The changed values after; null for something deleted.")
@@ -53,8 +75,19 @@ async def list_audit(
 ) -> AuditList:
     """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
-    page = await services.on_thread(
-        services.audit.page, before=before, actor=query.actor, limit=query.limit
+    targets = None
+    if query.target is not None:
+        database = services.components.database
+        targets = await services.on_thread(names_of, database, query.kind, query.target)
+    which = ChangeFilter(
+        targets=targets,
+        kind=query.kind,
+        action=query.action,
+        actor=query.actor,
+        channel=query.channel,
+        since=query.since,
+        until=query.until,
     )
+    page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
     next_page = None if page.next is None else str(page.next)
     return AuditList.model_validate({"entries": page.entries, "next": next_page})

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/nodes", tags=["operations"])
 async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
     """List the nodes, alive or dead. A live one removes a dead one and rescues its jobs.
 
-    For an hour it is then listed in `died`.
+    For a day it is then listed in `died`.
     """
     database = services.components.database
     seen = await services.on_thread(look, database)

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
 from horae.api.problems import document_errors
-from horae.api.views import OverviewItem
+from horae.api.views import OverviewItem, overview_item
 
 router = APIRouter(prefix="/api/overview", tags=["operations"])
 
@@ -14,4 +14,4 @@ async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
     """Read how many jobs wait and run, what ended in the last hour, the delays, and current
     problems.
     """
-    return OverviewItem.model_validate(await services.on_thread(services.overview.get))
+    return overview_item(await services.on_thread(services.overview.get))

@@ -47,6 +47,7 @@ TABLES: Final = (
 )
 INDEXES: Final = """
 CREATE INDEX horae_audit_at ON horae_audit (at);
+CREATE INDEX horae_audit_target ON horae_audit (target, id);
 CREATE INDEX horae_dependencies_job_id_ended ON horae_dependencies (job_id, ended);
 CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module)
     WHERE ended_at IS NULL;

@@ -596,7 +596,7 @@ export interface paths {
          * List Nodes
          * @description List the nodes, alive or dead. A live one removes a dead one and rescues its jobs.
          *
-         *     For an hour it is then listed in `died`.
+         *     For a day it is then listed in `died`.
          */
         get: operations["list_nodes"];
         put?: never;
@@ -1135,6 +1135,20 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AboutItem
+         * @description What a problem is about.
+         */
+        AboutItem: {
+            /**
+             * Id
+             * @description For a schedule and a node; null: its name is its id.
+             */
+            id: string | null;
+            /** Name */
+            name: string;
+            noun: components["schemas"]["Noun"];
+        };
+        /**
          * AttemptList
          * @description All attempts, the oldest first.
          */
@@ -1207,7 +1221,7 @@ export interface components {
             before?: unknown;
             /**
              * Channel
-             * @description The channel of the request: `http`, `cli` or `python`.
+             * @description The channel of the request: `dashboard`, `http`, `cli` or `python`.
              */
             channel: string | null;
             /** Id */
@@ -1393,6 +1407,19 @@ export interface components {
          */
         CatchUp: "last" | "none" | "all";
         /**
+         * CountedItem
+         * @description The jobs that a problem counted.
+         */
+        CountedItem: {
+            /** Count */
+            count: number;
+            /**
+             * Query
+             * @description The search that finds them, as in `q` of the list of jobs.
+             */
+            query: string;
+        };
+        /**
          * DeadNodeItem
          * @description A node that died and was removed from the list; other nodes rescued its jobs.
          */
@@ -1407,11 +1434,26 @@ export interface components {
             host: string;
             /** Id */
             id: string;
+            /**
+             * Jobs
+             * @description What became of the jobs that it held: their numbers by their next states; `pending` ones run again.
+             */
+            jobs: {
+                [key: string]: number;
+            };
             /** Name */
             name: string;
             /** Pid */
             pid: number;
         };
+        /**
+         * Deed
+         * @description What an operator can do at once about a finding; it acts on what the finding is about.
+         *
+         *     `retry` retries the jobs that were counted.
+         * @enum {string}
+         */
+        Deed: "resume" | "pause" | "retry";
         /**
          * DeployedItem
          * @description A version of the schedules of a module.
@@ -1461,6 +1503,11 @@ export interface components {
              * @description The declared schedules as text.
              */
             schema: string;
+            /**
+             * Types
+             * @description The job types of its schedules: a node that runs them knows all of these.
+             */
+            types: string[];
         };
         /**
          * DeploymentList
@@ -2458,12 +2505,18 @@ export interface components {
         NodeList: {
             /**
              * Died
-             * @description Nodes that died in the last hour, latest first.
+             * @description Nodes that died in the last day, latest first.
              */
             died: components["schemas"]["DeadNodeItem"][];
             /** Nodes */
             nodes: components["schemas"]["NodeItem"][];
         };
+        /**
+         * Noun
+         * @description What a finding may be about.
+         * @enum {string}
+         */
+        Noun: "everything" | "queue" | "schedule" | "type" | "node";
         /**
          * Overlap
          * @description What happens to a time that comes due while a run is executing.
@@ -2488,6 +2541,11 @@ export interface components {
             nodes_alive: number;
             /** Nodes Dead */
             nodes_dead: number;
+            /**
+             * Notable
+             * @description How many others deserve a look.
+             */
+            notable: number;
             /** @description From due to started. */
             pick_up: components["schemas"]["PercentilesItem"];
             /**
@@ -2511,10 +2569,26 @@ export interface components {
             slots: number;
             states: components["schemas"]["StateCounts"];
             /**
+             * Summary
+             * @description Whether anything is wrong, in a sentence.
+             * @example 3 things are wrong
+             */
+            summary: string;
+            /**
              * Throughput
              * @description The last hour by minutes; those without an end are left out.
              */
             throughput: components["schemas"]["MinuteItem"][];
+            /**
+             * Well
+             * @description Whether nothing needs action.
+             */
+            well: boolean;
+            /**
+             * Wrong
+             * @description How many things need action.
+             */
+            wrong: number;
         };
         /**
          * PercentilesItem
@@ -2558,15 +2632,34 @@ export interface components {
          * @description A problem or warning, in words.
          */
         ProblemItem: {
+            about: components["schemas"]["AboutItem"] | null;
             /** Advice */
             advice: string | null;
+            counted: components["schemas"]["CountedItem"] | null;
+            /**
+             * Deeds
+             * @description What staff can do about it at once.
+             */
+            deeds: components["schemas"]["Deed"][];
+            /**
+             * Kind
+             * @description The same for all problems of one cause.
+             * @example queue_unserved
+             */
+            kind: string;
             /**
              * Level
              * @description `problem` needs action; `warning` is for information.
+             * @enum {string}
              */
-            level: string;
+            level: "problem" | "warning";
             /** Message */
             message: string;
+            /**
+             * Since
+             * @description Since when it has lasted, at least; null if that is unknown.
+             */
+            since: string | null;
             /** Subject */
             subject: string;
         };
@@ -3458,6 +3551,17 @@ export interface operations {
             query?: {
                 /** @description The user who made the change. */
                 actor?: string | null;
+                /** @description The changed job, job type, queue or schedule. With `kind=schedule`, changes are found by the id of the schedule and by its name. */
+                target?: string | null;
+                /** @description The first part of the action, such as `schedule` or `queue`. */
+                kind?: string | null;
+                action?: string | null;
+                /** @description `python`, `cli`, `http` or `dashboard`. */
+                channel?: string | null;
+                /** @description Only changes from this moment on. */
+                since?: string | null;
+                /** @description Only changes before this moment. */
+                until?: string | null;
                 limit?: number;
                 /** @description `next` of the previous page. */
                 cursor?: string | null;

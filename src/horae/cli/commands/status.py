@@ -1,0 +1,81 @@
+"""`horae status`: whether anything is wrong now, in a sentence, and what."""
+
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from horae.app import Horae
+from horae.cli.command import Answer, on_database
+from horae.cli.commands.doctor import print_finding
+from horae.cli.failures import DONE, FAILED
+from horae.cli.printing import console, counted
+from horae.client.doctor import Finding
+from horae.client.jobs import BodyWaits
+from horae.client.operations import Overview, take
+from horae.domain.jobs import JobState
+from horae.runtime.node import living, look
+from horae.types import Routes
+
+
+@on_database
+def status(horae: Horae) -> Answer:
+    """Say whether anything is wrong now, and what: the list that the dashboard begins with.
+
+    Exits with 1 if something needs action; what is only paused, or worth a look, does not. `horae
+    doctor` also checks the database, the server and the settings, and takes longer.
+    """
+    taken = _take(horae)
+    values = {
+        "ok": taken.is_well,
+        "summary": taken.summary,
+        "at": taken.at,
+        "problems": [as_values(each, taken) for each in taken.problems],
+        "waiting": taken.states[JobState.PENDING],
+        "running": taken.states[JobState.STARTED],
+        "nodes": taken.nodes_alive,
+        "slots": taken.slots,
+    }
+    return Answer(values, lambda: _show(taken), DONE if taken.is_well else FAILED)
+
+
+def as_values(found: Finding, taken: Overview) -> dict[str, Any]:
+    """Return a problem as `--json` prints it; the fields are documented and stable."""
+    return {
+        "level": found.level,
+        "kind": found.kind,
+        "subject": found.check,
+        "message": found.message,
+        "advice": found.advice,
+        "since": found.began(taken.at),
+        "about": found.about,
+        "counted": found.counted,
+        "deeds": found.deeds,
+    }
+
+
+def _take(horae: Horae) -> Overview:
+    components = horae.components
+    database = components.database
+    seen = look(database)
+    return take(
+        database,
+        components.replica or database,
+        alive=living(seen),
+        dead=[(node.view, node.cause_of_death) for node in seen if node.cause_of_death],
+        known=horae.registry.by_name,
+        routes=Routes(horae.registry, horae.settings.queue_backends),
+        waits=BodyWaits(database, components.live),
+        keep=horae.settings.keep,
+    )
+
+
+def _show(taken: Overview) -> None:
+    console().print(Text(taken.summary, style="bold"))
+    for each in taken.problems:
+        print_finding(each)
+    waiting, running = taken.states[JobState.PENDING], taken.states[JobState.STARTED]
+    typer.echo(
+        f"{counted(taken.nodes_alive, 'node')} with {counted(taken.slots, 'slot')};"
+        f" {counted(running, 'job')} running, {waiting:,} waiting"
+    )
