@@ -29,6 +29,7 @@ HoraeError
 │   ├── ScheduleAlreadyExists
 │   ├── ScheduleIsDeclared
 │   ├── ScheduleIsRunning
+│   ├── ScheduleWasChanged
 │   └── WaitRefused
 ├── JobError                     the job itself did not finish
 │   ├── JobFailed
@@ -293,6 +294,16 @@ class ScheduleIsRunning(Conflict):
         super().__init__(f"schedule {name!r} is running as job {job_id}")
         self.name = name
         self.job_id = job_id
+
+
+class ScheduleWasChanged(Conflict):
+    """Somebody has changed the schedule since the caller read it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"schedule {name!r} has been changed since you read it: read it again, then decide"
+        )
+        self.name = name
 
 
 class WaitRefused(Conflict):

@@ -35,6 +35,7 @@ from horae.errors import (
     ScheduleDoesNotExist,
     ScheduleIsDeclared,
     ScheduleIsRunning,
+    ScheduleWasChanged,
     Unavailable,
     UnknownJobType,
 )
@@ -98,6 +99,7 @@ RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     ScheduleAlreadyExists: (400, "ERROR_SCHEDULE_ALREADY_EXISTS"),
     ScheduleIsDeclared: (400, "ERROR_SCHEDULE_IS_DECLARED"),
     ScheduleIsRunning: (400, "ERROR_SCHEDULE_IS_RUNNING"),
+    ScheduleWasChanged: (400, "ERROR_SCHEDULE_WAS_CHANGED"),
     UnreadableSchedule: (400, "ERROR_SCHEDULE_IS_UNREADABLE"),
     CronSyntaxError: (400, "ERROR_CRON_SYNTAX"),
     InvalidInterval: (400, "ERROR_INVALID_INTERVAL"),

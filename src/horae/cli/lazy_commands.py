@@ -65,6 +65,7 @@ ENTRIES: Final = (
     Entry("resume", "everything", "resume", "Resume what `horae pause --all` has paused."),
     Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),
     Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
+    Entry("why", "why", "why", "Say why a schedule did or did not run at a time."),
     Entry(
         "schema",
         "deployments",

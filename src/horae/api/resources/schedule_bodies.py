@@ -12,10 +12,11 @@ from typing_extensions import TypedDict
 
 from horae.api.models import LONGEST_NOTE, RequestModel, Storable
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleKeywords
+from horae.client.schedules.preview import MOST_TIMES
 from horae.domain.cron import DstFold, DstGap
 from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
-from horae.types import RuleKeywords
+from horae.types import RuleKeywords, TriggerKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
@@ -66,9 +67,6 @@ class _TriggerBody(TypedDict, total=False):
     dst_gap: DstGap
     dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
-    next_start: Annotated[
-        _Time, Field(description="Moves the next start, once; a time in the past means at once.")
-    ]
     initial_start: Annotated[
         _Time | None, Field(description="First start of `every`, anchor of its grid.")
     ]
@@ -82,6 +80,9 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
     # Pydantic reads its configuration from this name
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
+    next_start: Annotated[
+        _Time, Field(description="Moves the next start, once; a time in the past means at once.")
+    ]
     queue: _Name
     priority: int
     params: Annotated[dict[str, Any], Field(description="All parameters of its jobs.")]
@@ -93,6 +94,31 @@ class NewSchedule(ScheduleOptions, total=False):
     job_type: Required[_Name]
     name: Annotated[_Name, Field(description="Its name; by default that of the job type.")]
     enabled: Annotated[bool, Field(description="Whether it is enabled from the start.")]
+
+
+class AlteredSchedule(ScheduleOptions, total=False):
+    """What to change of a schedule."""
+
+    revision: Annotated[
+        _Name,
+        Field(
+            description=(
+                "`revision` of the schedule as it was read: the change is refused if another one"
+                " was made since."
+            )
+        ),
+    ]
+
+
+class SchedulePreview(_TriggerBody, total=False):
+    """A trigger to look at: either `cron` or `every`, and the days without a run."""
+
+    # Pydantic reads its configuration from this name
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    exclude: Annotated[list[_Text], Field(max_length=1000)]
+    after: Annotated[_Time, Field(description="From when on; now if not given.")]
+    count: Annotated[int, Field(ge=1, le=MOST_TIMES, description="How many times; 10.")]
 
 
 class WantedSchedule(ScheduleOptions, total=False):
@@ -127,9 +153,15 @@ class SchedulePause(RequestModel):
     )
 
 
+PREVIEWED: Final = (*TriggerKeywords.__annotations__, "exclude", "after", "count")
 OPTIONS: Final = tuple(ScheduleKeywords.__annotations__)
 
 
 def options_in(given: Mapping[str, Any]) -> Any:
     """Return the options among the values of a body."""
     return {name: given[name] for name in OPTIONS if name in given}
+
+
+def preview_options_in(given: Mapping[str, Any]) -> Any:
+    """Return what a preview is made of among the values of a body."""
+    return {name: given[name] for name in PREVIEWED if name in given}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import AwareDatetime, Field
@@ -11,12 +11,14 @@ from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
+    AlteredSchedule,
     BackfillRange,
     NewSchedule,
-    ScheduleOptions,
     SchedulePause,
+    SchedulePreview,
     WantedSchedule,
     options_in,
+    preview_options_in,
 )
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -24,20 +26,29 @@ from horae.api.views import (
     BackfillRemoved,
     BackfillResult,
     FailedRunList,
+    LaneList,
+    PreviewItem,
     PutResult,
+    SchedulableTypes,
     ScheduleDetail,
     ScheduleList,
     StatisticsItem,
     TickList,
+    WhyItem,
+    preview_item,
+    schedulable_types,
     statistics_item,
     tick_list,
 )
 from horae.client.schedules import ScheduleView, page_of
+from horae.client.schedules.lanes import LONGEST, MOST_LANES
 from horae.domain.names import LONGEST_NAME
+from horae.domain.schedules import Decision
 from horae.storage.engine import Use
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
+_DECISION: Final = f"({'|'.join(Decision)})"
 ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The ID of a schedule.")]
 
 
@@ -57,6 +68,10 @@ class ScheduleQuery(RequestModel):
         None, min_length=1, max_length=200, description="Part of the name."
     )
     enabled: bool | None = None
+    failing_first: bool = Field(
+        default=False,
+        description="Begin with schedules whose last run failed, and those that gave up.",
+    )
     limit: int = Field(100, ge=1, le=500, description="Schedules on a page, at most.")
     cursor: str | None = Field(
         None, pattern="^[A-Za-z0-9_-]{1,2000}$", description="`next` of the previous page."
@@ -69,6 +84,34 @@ class TickQuery(RequestModel):
     limit: int = Field(100, ge=1, le=1000)
     before: AwareDatetime | None = Field(
         None, description="Only nominal times before this; `next` of the last part."
+    )
+    decisions: str | None = Field(
+        None,
+        pattern=f"^{_DECISION}(,{_DECISION})*$",
+        max_length=100,
+        description=(
+            "Only these, separated by commas; a part may then be empty and still have a `next`."
+        ),
+        examples=["missed,skipped"],
+    )
+
+
+class LaneQuery(RequestModel):
+    """Whose lanes to read, and how far back."""
+
+    ids: str = Field(
+        pattern=f"^[0-9]{{1,18}}(,[0-9]{{1,18}}){{0,{MOST_LANES - 1}}}$",
+        description=f"IDs, separated by commas; at most {MOST_LANES}.",
+        examples=["3,1,2"],
+    )
+    hours: int = Field(24, ge=1, le=LONGEST)
+
+
+class WhyQuery(RequestModel):
+    """The moment to explain."""
+
+    at: AwareDatetime | None = Field(
+        None, description="The last time that the schedule had, if not given."
     )
 
 
@@ -109,6 +152,35 @@ async def add_schedule(
     )
     added = await services.change(actor, "schedule.add", name or schedule["job_type"], add)
     return services.schedule_views.detail(added)
+
+
+@router.post("/preview/", responses=document_errors(400, 413))
+async def preview_schedule(
+    services: ServicesHere, _actor: Reader, trigger: Annotated[SchedulePreview, Body()]
+) -> PreviewItem:
+    """Say what a trigger means, in words and as its next times; nothing is stored.
+
+    Names in a cron expression, such as `@daily` and `MON-FRI`, are translated.
+    """
+    preview = partial(services.schedules.preview, **preview_options_in(trigger))
+    return preview_item(await services.on_thread(preview))
+
+
+@router.get("/types/", responses=document_errors())
+async def list_schedulable_types(services: ServicesHere, _actor: Reader) -> SchedulableTypes:
+    """List the job types that a schedule may start, with the schemas of their parameters."""
+    return schedulable_types(services.registry)
+
+
+@router.get("/lanes/", responses=document_errors(400))
+async def list_lanes(
+    services: ServicesHere, _actor: Reader, query: Annotated[LaneQuery, Query()]
+) -> LaneList:
+    """Read what became of the times of some schedules in the last hours, and what comes next."""
+    schedules = services.schedules.listing_from(services.reads)
+    ids = {int(each) for each in query.ids.split(",")}
+    lanes = await services.on_thread(schedules.lanes, ids, hours=query.hours)
+    return LaneList.model_validate(lanes)
 
 
 @router.put(
@@ -164,14 +236,19 @@ async def alter_schedule(
     services: ServicesHere,
     actor: Staff,
     schedule_id: ScheduleId,
-    changes: Annotated[ScheduleOptions, Body()],
+    changes: Annotated[AlteredSchedule, Body()],
 ) -> ScheduleDetail:
     """Change the given options and no others; the next start changes only if the times do.
 
     For staff.
     """
-    alter = partial(services.schedules.alter, config=changes.get("params"), **options_in(changes))
-    note = ", ".join(sorted(changes)) or None
+    alter = partial(
+        services.schedules.alter,
+        config=changes.get("params"),
+        revision=changes.get("revision"),
+        **options_in(changes),
+    )
+    note = ", ".join(sorted(changes.keys() - {"revision"})) or None
     return await _change(services, actor, schedule_id, "alter", alter, note)
 
 
@@ -273,10 +350,27 @@ async def list_ticks(
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     schedules = services.schedules.listing_from(services.reads)
-    ticks = await services.on_thread(
-        schedules.ticks, schedule_id, limit=query.limit + 1, before=query.before
+    return tick_list(
+        await services.on_thread(
+            schedules.ledger,
+            schedule_id,
+            limit=query.limit,
+            before=query.before,
+            decisions=() if query.decisions is None else query.decisions.split(","),
+        )
     )
-    return tick_list(ticks, query.limit)
+
+
+@router.get("/{schedule_id}/why/", responses=document_errors(400, 404))
+async def explain_time(
+    services: ServicesHere,
+    _actor: Reader,
+    schedule_id: ScheduleId,
+    query: Annotated[WhyQuery, Query()],
+) -> WhyItem:
+    """Say why it did or did not run at a moment, or what will happen then."""
+    schedules = services.schedules.listing_from(services.reads)
+    return WhyItem.model_validate(await services.on_thread(schedules.why, schedule_id, query.at))
 
 
 @router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))

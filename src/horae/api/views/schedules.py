@@ -1,18 +1,25 @@
 """Schedules, their ledger and statistics in responses and events."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.api.models import View, attributes
 from horae.client.schedules import SchedulePage, ScheduleView
+from horae.client.schedules.lanes import LaneOutcome
+from horae.client.schedules.preview import Preview
 from horae.client.shown_parameters import shown_parameters
 from horae.client.words import trigger_in_words
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
-from horae.storage.schedules import StoredTicks
-from horae.types import Registry
+from horae.domain.schedules.why import WhyKind
+from horae.storage.schedules import LedgerPage
+from horae.types import FunctionJobType, JobType, Registry
+from horae.types.parameters import ModelParameters
 
 NEXT_RUNS: Final = 5
 """Maximum number of next starts in a response."""
@@ -129,6 +136,12 @@ else:
 class ScheduleDetail(_WithRules):
     """A schedule as on its own page."""
 
+    revision: str = Field(
+        description=(
+            "Another text as soon as the definition is changed; send it with a change, so that it"
+            " does not undo that of somebody else."
+        )
+    )
     overrides: dict[str, Any] = Field(
         description=(
             "What was changed of a declared schedule at run time: the declared value of each"
@@ -215,6 +228,150 @@ class TickList(View):
     next: datetime | None = Field(description="`before` of the next part; null on the last one.")
 
 
+class MarkItem(View):
+    """One or several times of a schedule with one outcome."""
+
+    first: datetime
+    last: datetime
+    count: int
+    outcome: LaneOutcome
+    reason: str | None = Field(description="As in the ledger; null without a decision.")
+    job_id: int | None
+
+
+class LaneItem(View):
+    """The lane of one schedule."""
+
+    schedule_id: int
+    marks: list[MarkItem] = Field(
+        description="What became of its times; those close to each other are put together."
+    )
+    complete_from: datetime | None = Field(
+        description="Earlier times are left out, because there are too many; null if all are here."
+    )
+    coming: list[datetime] = Field(description="The next starts up to the end of the lanes.")
+    durations: list[float] = Field(
+        description="Of the last ended runs, in seconds, the oldest first."
+    )
+
+
+class LaneList(View):
+    """The lanes of some schedules, from `start_on` over `now` to `end_on`."""
+
+    start_on: datetime = Field(validation_alias="start")
+    now: datetime
+    end_on: datetime = Field(validation_alias="end")
+    lanes: list[LaneItem]
+
+
+class NodeLifeItem(View):
+    """A node that was up at a moment."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    started_on: datetime = Field(validation_alias="started_at")
+    ended_on: datetime | None = Field(validation_alias="ended_at")
+    died: bool = Field(description="Whether it ended without unregistering.")
+
+
+class WhyItem(View):
+    """Why a schedule did or did not run at a moment."""
+
+    schedule_id: int
+    name: str
+    timezone: str
+    moment: datetime
+    kind: WhyKind
+    text: str = Field(description="The reason in a sentence or two.")
+    nominal_time: datetime | None = Field(
+        description="Of the row of the ledger, as are the fields up to `decided_by`."
+    )
+    until: datetime | None
+    count: int | None
+    decision: str | None
+    reason: str | None = Field(description="Also why a time to come will be skipped.")
+    decided_on: datetime | None = Field(validation_alias="decided_at")
+    decided_by: str | None
+    job_id: int | None
+    job_state: str | None
+    job_error: str | None
+    waiting_reason: str | None
+    blocked_by: int | None = Field(description="The job of the run that was in progress.")
+    disabled_reason: str | None
+    paused_by: str | None
+    paused_on: datetime | None = Field(validation_alias="paused_at")
+    note: str | None = Field(description="Why it is, or was, paused.")
+    start_on: datetime | None = Field(
+        validation_alias="start", description="When a time that is due or to come starts."
+    )
+    before: datetime | None = Field(description="The nearest time before the moment.")
+    after: datetime | None = Field(description="The nearest time after it.")
+    nodes: list[NodeLifeItem] = Field(
+        description="The nodes that were up, where the answer depends on them."
+    )
+    no_node_from: datetime | None = Field(
+        description="When the last node ended, if none was up at the moment."
+    )
+    no_node_until: datetime | None
+
+
+class ClockChangeItem(View):
+    """A change of the clocks of a zone."""
+
+    at: datetime
+    offset_before: Seconds = Field(
+        validation_alias="before", description="Seconds ahead of UTC before the change."
+    )
+    offset_after: Seconds = Field(validation_alias="after")
+    text: str | None = Field(
+        description="What it does to times of the schedule; null if it concerns none."
+    )
+
+
+class PreviewItem(View):
+    """What a trigger means."""
+
+    trigger: TriggerItem
+    timezone: str
+    instead: str | None = Field(
+        description=(
+            "The expression to store in place of one with names, such as `@daily` or `MON-FRI`."
+        )
+    )
+    words: str
+    daylight_saving: str | None = Field(
+        description="What happens to times that daylight saving skips or repeats."
+    )
+    times: list[datetime] = Field(
+        description=(
+            "The next starts, with the offset of the zone; for an interval that is counted from the"
+            " end of a run only the first."
+        )
+    )
+    skipped: int = Field(description="How many times between them the calendar excludes.")
+    clock_changes: list[ClockChangeItem] = Field(
+        description="The changes of the clocks up to the last of these times."
+    )
+    next_clock_change: datetime | None
+
+
+class SchedulableType(View):
+    """A job type that a schedule may start."""
+
+    type: str
+    queue: str
+    description: str | None
+    parameters: dict[str, Any] = Field(description="Their JSON schema.")
+
+
+class SchedulableTypes(View):
+    """The job types that a schedule may start, by name; empty if this process knows none."""
+
+    types: list[SchedulableType]
+
+
 class FailedRunItem(View):
     """An attempt at a run that did not succeed."""
 
@@ -280,10 +437,44 @@ def statistics_item(view: ScheduleView) -> StatisticsItem:
     return StatisticsItem.model_validate({**attributes(found), **more})
 
 
-def tick_list(ticks: Sequence[StoredTicks], limit: int) -> TickList:
-    """Return a part of the ledger; more than `limit` entries show that there is another part."""
-    items = [TickItem.model_validate(each) for each in ticks[:limit]]
-    return TickList(ticks=items, next=items[-1].nominal_time if len(ticks) > limit else None)
+def tick_list(page: LedgerPage) -> TickList:
+    """Return a part of the ledger."""
+    return TickList.model_validate(page)
+
+
+def preview_item(preview: Preview) -> PreviewItem:
+    """Return what a trigger means."""
+    return PreviewItem.model_validate({**attributes(preview), "timezone": preview.trigger.timezone})
+
+
+def description_of(kind: JobType[Any]) -> str | None:
+    """Return what the documentation of a job type says about it."""
+    source: Any = kind.function if isinstance(kind, FunctionJobType) else type(kind)
+    own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
+    return inspect.cleandoc(own) if own else None
+
+
+def parameters_schema(kind: JobType[Any]) -> dict[str, Any]:
+    """Return the JSON schema of the parameters of a type; empty if there is none for them."""
+    try:
+        return kind.request.model.model_json_schema()
+    except PydanticInvalidForJsonSchema:
+        return {}
+
+
+def schedulable_types(registry: Registry) -> SchedulableTypes:
+    """Return the job types that a schedule may start; a schedule has no row of another table."""
+    found = [
+        SchedulableType(
+            type=kind.type,
+            queue=kind.queue,
+            description=description_of(kind),
+            parameters=parameters_schema(kind),
+        )
+        for kind in registry
+        if isinstance(kind.parameters, ModelParameters)
+    ]
+    return SchedulableTypes(types=sorted(found, key=attrgetter("type")))
 
 
 def _values(view: ScheduleView) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from hashlib import blake2b
 from typing import Any, Final, Self, TypeAlias
 
 from horae.domain.schedules import Rules
@@ -33,6 +34,17 @@ _IN_EVERY_FORM: Final = (
     "max_attempts",
 )
 """What a schedule has as declared, as defined and as stored."""
+_CHANGED_BY_CALLERS: Final = (
+    "job_type",
+    "params",
+    "trigger_kind",
+    "trigger",
+    "timezone",
+    "rules",
+    "queue",
+    "priority",
+)
+"""The columns that callers change; those that runs change are not among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +121,12 @@ def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -
 def days_as_text(days: Sequence[date]) -> str | None:
     """Return the days of calendar functions in their stored form."""
     return json.dumps([day.isoformat() for day in days]) if days else None
+
+
+def revision_of(row: StoredSchedule) -> str:
+    """Return a text that is another one as soon as a caller has changed the definition."""
+    values = json.dumps([getattr(row, name) for name in _CHANGED_BY_CALLERS])
+    return blake2b(values.encode(), digest_size=8).hexdigest()
 
 
 def fields_of(columns: Fields) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Operations on schedules, as in TimescaleDB, but runs by hand count in the statistics."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from typing_extensions import Unpack
 
@@ -19,16 +19,18 @@ from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT,
 from horae.client.schedules.calendars import past_days, with_calendar_days
 from horae.client.schedules.change_records import change_of, run_of
 from horae.client.schedules.changes import PutOutcome
-from horae.client.schedules.definition import Definition, alter, definition_of
+from horae.client.schedules.definition import Definition, alter, definition_of, revision_of
 from horae.client.schedules.views import ScheduleView, read_view, views_of
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
-from horae.domain.schedules import DisabledReason, Rules, Statistics, calendars_in
-from horae.errors import InvalidRequest, ScheduleDoesNotExist
+from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, calendars_in
+from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
+from horae.quoting import quoted
 from horae.storage.engine import Database, Reads, Use
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
+    LedgerPage,
     StoredSchedule,
     StoredTicks,
     reading,
@@ -58,6 +60,11 @@ from horae.types import (
 from horae.types import rules_of as rules_given
 from horae.types.parameters import MappedParameters, SecretNotOpened
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
+
+if TYPE_CHECKING:  # what is asked about schedules is imported with the first question
+    from horae.client.schedules.lanes import ScheduleLanes
+    from horae.client.schedules.preview import Preview
+    from horae.client.schedules.why_answer import ScheduleWhy
 
 Reference: TypeAlias = int | str
 ScheduleViews: TypeAlias = list[ScheduleView]
@@ -137,13 +144,20 @@ class Schedules:
         /,
         *,
         config: Mapping[str, Any] | None = None,
+        revision: str | None = None,
         **options: Unpack[ScheduleKeywords],
     ) -> ScheduleView:
-        """Change only the named options; the next start stays unless the times change."""
+        """Change only the named options; the next start stays unless the times change.
+
+        `revision`: that of the schedule as the caller has read it; raises `ScheduleWasChanged` if
+        another caller has changed its definition since.
+        """
         change = change_of("schedule.alter", reference, self._registry)
         alter = with_entry(changes.alter_from, change, changed=lambda decided: decided is not None)
         while True:  # repeated while other callers change it between reading and writing
             row = schedules_row(self._database, reference)
+            if revision not in {None, revision_of(row)}:
+                raise ScheduleWasChanged(row.name)
             decided = self._database.transact(alter, row, self._alter(row, config, options))
             if decided is not None:
                 return self._announce(decided)
@@ -329,16 +343,86 @@ class Schedules:
         self, reference: Reference, *, limit: int = 100, before: datetime | None = None
     ) -> TickList:
         """Return the decisions about nominal times with their reasons, the newest first."""
+        return self.ledger(reference, limit=limit, before=before).ticks
+
+    def ledger(
+        self,
+        reference: Reference,
+        *,
+        limit: int = 100,
+        before: datetime | None = None,
+        decisions: Sequence[Decision | str] = (),
+    ) -> LedgerPage:
+        """Return a page of the decisions about nominal times, the newest first.
+
+        With `decisions` (such as `"missed"`) only those. A page may then be short, or even empty,
+        although `next` is not None: one call searches a bounded part of the ledger.
+        """
         if before is not None:
             check_moment("before", before)
+        for each in decisions:
+            if each not in list(Decision):
+                raise InvalidRequest(f"decision {quoted(each)}: expected {', '.join(Decision)}")
         found = self._reads.autocommit(
-            ticks.page, self.get(reference).id, page_length(limit), before
+            ticks.page, self.get(reference).id, page_length(limit), before, decisions
         )
-        started = [entry.newest_job for entry in found if entry.newest_job is not None]
+        started = [entry.newest_job for entry in found.ticks if entry.newest_job is not None]
         reasons = self._database.autocommit(waiting_reasons, started) if started else {}
-        return [
-            replace(entry, waiting_reason=reasons.get(entry.newest_job or 0)) for entry in found
+        explained = [
+            replace(entry, waiting_reason=reasons.get(entry.newest_job or 0))
+            for entry in found.ticks
         ]
+        return replace(found, ticks=explained)
+
+    def why(self, reference: Reference, moment: datetime | None = None) -> "ScheduleWhy":
+        """Say why the schedule did or did not run at a moment; by default at the last time it had.
+
+        For a moment to come, say what will happen if nothing changes.
+        """
+        from horae.client.schedules.why import why_of
+
+        if moment is not None:
+            check_moment("moment", moment)
+        return why_of(self._reads, schedules_row(self._database, reference), moment)
+
+    def lanes(self, schedule_ids: Collection[int], *, hours: int = 24) -> "ScheduleLanes":
+        """Return what became of the times of some schedules in the last `hours`, and what comes.
+
+        At most 100 schedules; those that do not exist are left out.
+        """
+        from horae.client.schedules.lanes import LONGEST, MOST_LANES, lanes_of
+
+        whole_number("hours", hours, 1)
+        if hours > LONGEST or len(schedule_ids) > MOST_LANES:
+            raise InvalidRequest(
+                f"{len(schedule_ids):,} schedules and {hours:,} hours: expected at most"
+                f" {MOST_LANES} schedules and {LONGEST} hours"
+            )
+        return lanes_of(self._reads, schedule_ids, hours)
+
+    def preview(
+        self,
+        *,
+        after: datetime | None = None,
+        count: int = 10,
+        exclude: Sequence[str] = (),
+        **options: Unpack[TriggerKeywords],
+    ) -> "Preview":
+        """Return what a schedule with these options would do: in words, and its next times.
+
+        `after`: from when on; by default from now on. Names in a cron expression, such as `@daily`
+        and `MON-FRI`, are translated: `Preview.instead` is the expression to store. Raises what
+        `add` raises.
+        """
+        from horae.client.schedules.preview import MOST_TIMES, preview_of
+
+        if after is not None:
+            check_moment("after", after)
+        if whole_number("count", count, 1) > MOST_TIMES:
+            raise InvalidRequest(f"count is {count:,}, expected at most {MOST_TIMES}")
+        check_options(options, TriggerKeywords)
+        now = self._database.autocommit(reading.now) if after is None else after
+        return preview_of({**options, "exclude": exclude}, self._registry, now, count)
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""
@@ -472,4 +556,8 @@ class AsyncSchedules(OnThreads[Schedules]):
     list = on_thread(Schedules.list)
     statistics = on_thread(Schedules.statistics)
     ticks = on_thread(Schedules.ticks)
+    ledger = on_thread(Schedules.ledger)
+    why = on_thread(Schedules.why)
+    lanes = on_thread(Schedules.lanes)
+    preview = on_thread(Schedules.preview)
     errors = on_thread(Schedules.errors)

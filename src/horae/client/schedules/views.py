@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from horae.client.schedules.definition import declared_values
+from horae.client.schedules.definition import declared_values, revision_of
 from horae.domain.schedules import OneTimeChange, Overlap, Rules, Statistics, Ticks, skips, upcoming
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest
@@ -40,7 +40,7 @@ class ScheduleView:
     be run. `job_id`: the job of the executing run. `statistics` cover the ended runs. `open_runs`:
     the number of runs that execute or wait to begin. `waiting_reason`: why the run of `job_id` has
     not started, if it is pending; only where one schedule is read. `read_at`: by the database's
-    clock.
+    clock. `revision`: another text as soon as a caller has changed the definition, for `alter`.
     """
 
     id: int
@@ -63,6 +63,7 @@ class ScheduleView:
     last_tick: datetime | None
     created_at: datetime
     version: int
+    revision: str
     overrides: Mapping[str, Any]
     wakes_at: datetime | None
     change: OneTimeChange | None
@@ -115,6 +116,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
         wakes_at=row.next_start,
         change=change,
         overrides=declared_values(row),
+        revision=revision_of(row),
         job_id=row.run_token,
         statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
         open_runs=open_runs.count,
@@ -177,10 +179,13 @@ def page_of(
     job_type: str | None = None,
     name: str | None = None,
     enabled: bool | None = None,
+    failing_first: bool = False,
     limit: int = 100,
     cursor: str | None = None,
 ) -> SchedulePage:
     """Return a page of schedules by module and name; None is no filter, `name` matches a part.
+
+    With `failing_first` those come first whose last run failed, and those that gave up.
 
     A page may be shorter than `limit`, because unreadable schedules are logged and left out. Raises
     `InvalidRequest`.
@@ -190,26 +195,29 @@ def page_of(
         job_type=job_type,
         name=name,
         enabled=enabled,
+        failing_first=failing_first,
         limit=limit + 1,
-        after=None if cursor is None else place_of(cursor),
+        after=None if cursor is None else place_in(cursor),
     )
     rows = database.autocommit(reading.page, wanted)
     shown = rows[:limit]
-    following = cursor_of(shown[-1].module, shown[-1].name) if len(rows) > limit else None
+    following = cursor_of(reading.place_of(shown[-1])) if len(rows) > limit else None
     return SchedulePage(views_of(database, shown), following)
 
 
-def cursor_of(module: str, name: str) -> str:
+def cursor_of(place: tuple[int, str, str]) -> str:
     """Return a cursor; it stays valid if the schedule at its place is deleted."""
-    return urlsafe_b64encode(json.dumps([module, name]).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str) -> tuple[str, str]:
-    """Return module and name of a cursor. Raises `InvalidRequest`."""
+def place_in(cursor: str) -> tuple[int, str, str]:
+    """Return the place of a cursor. Raises `InvalidRequest`."""
     try:
         match json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
-            case [str(module), str(name)] if is_storable(module) and is_storable(name):
-                return module, name
+            case [(0 | 1) as rank, str(module), str(name)] if is_storable(module) and is_storable(
+                name
+            ):
+                return rank, module, name
             case _:
                 pass
     except ValueError:

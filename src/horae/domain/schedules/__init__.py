@@ -8,7 +8,7 @@ Others use the values (`Schedule`, `Rules`, `Statistics`, `Tick`), `plan` and th
 it.
 """
 
-from horae.domain.schedules.clock_changes import ClockSurprise, surprises_of
+from horae.domain.schedules.clock_changes import ClockSurprise, changes_between, surprises_of
 from horae.domain.schedules.exclusion import CALENDAR, RANGE, calendars_in, is_excluded
 from horae.domain.schedules.plan import MAX_CLOCK_STEP_BACK, leaves_plan_alone
 from horae.domain.schedules.planning_state import (
@@ -104,6 +104,7 @@ __all__ = [
     "Trigger",
     "ValueKind",
     "calendars_in",
+    "changes_between",
     "gaps_of",
     "is_excluded",
     "leaves_plan_alone",

@@ -140,7 +140,7 @@ class DatabaseMembership(Membership):
     def leave(self) -> None:
         """Stop the heartbeat and remove the row."""
         self.stop()
-        self._database.transact(nodes.remove, [self._record.id])
+        self._database.transact(nodes.leave, self._record.id)
 
     @override
     def abandon(self) -> None:
@@ -204,7 +204,7 @@ class FileMembership(Membership):
     def leave(self) -> None:
         """Remove the row, then release the lock."""
         try:
-            self._database.transact(nodes.remove, [self._record.id])
+            self._database.transact(nodes.leave, self._record.id)
         finally:  # a row without a lock counts as a dead node
             self._lock.release()
             self.remove_traces(self._record.id)

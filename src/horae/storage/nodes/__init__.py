@@ -5,6 +5,14 @@ and needs neither the pool nor the interpreter's lock of its node.
 """
 
 from horae.storage.nodes.heartbeat_process import HelperConfig, clock
-from horae.storage.nodes.nodes import DeadNode, NodeRecord, NodeView
+from horae.storage.nodes.nodes import DeadNode, NodeLife, NodeRecord, NodesThen, NodeView
 
-__all__ = ["DeadNode", "HelperConfig", "NodeRecord", "NodeView", "clock"]
+__all__ = [
+    "DeadNode",
+    "HelperConfig",
+    "NodeLife",
+    "NodeRecord",
+    "NodeView",
+    "NodesThen",
+    "clock",
+]

@@ -103,12 +103,40 @@ class DeadNode:
     """The numbers of the jobs that it held by their new states; `pending` ones run again."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLife:
+    """When a node was up. `ended_at`: None while it is; `died`: it ended without unregistering."""
+
+    id: NodeId
+    name: str
+    host: str
+    pid: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    died: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesThen:
+    """The nodes that were up at a moment, as far as it is known.
+
+    `left_before`: when the last node ended before the moment; `came_after`: when the first one
+    started after it.
+    """
+
+    up: list[NodeLife]
+    left_before: datetime | None
+    came_after: datetime | None
+
+
 DIED_ENTRY: Final = {
     "actor": "horae",
     "action": "node.died",
     "outcome": "done",
     "note": "It ended without unregistering; its jobs were taken over.",
 }
+LEFT_ENTRY: Final = {"actor": "horae", "action": "node.left", "outcome": "done"}
+"""The entry of a node that has unregistered, so that it stays known when it was up."""
 
 _change = update(nodes).where(nodes.c.id == bindparam("node"))
 SET_TYPES: Final = _change.values(types=bindparam("known"))
@@ -156,8 +184,16 @@ _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
 REMOVE_DEAD: Final = (
     delete(nodes)
     .where(~_has_jobs, member_of(nodes.c.id, "ids"))
-    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid)
+    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
 )
+LEAVE: Final = (
+    delete(nodes)
+    .where(nodes.c.id == bindparam("node"))
+    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
+)
+LIVING: Final = select(
+    nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at
+).order_by(nodes.c.started_at)
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 
 
@@ -259,17 +295,68 @@ def remove_dead(
     """
     gone = connection.execute(REMOVE_DEAD, {"ids": list(dead)}).all()
     for row in gone:
-        before, after = (
-            json.dumps(row._asdict()),
-            json.dumps(dict(job_states.get(NodeId(row.id), {}))),
-        )
+        after = json.dumps(dict(job_states.get(NodeId(row.id), {})))
         change_log.add(
-            connection, {**DIED_ENTRY, "target": row.name, "before": before, "after": after}
+            connection, {**DIED_ENTRY, "target": row.name, "before": _life(row), "after": after}
         )
     return {NodeId(row.id) for row in gone}
+
+
+def leave(connection: Connection, node: NodeId) -> None:
+    """Delete the row of a node that stops in an orderly way, and add an entry to the audit log."""
+    for row in connection.execute(LEAVE, {"node": node}).all():
+        change_log.add(connection, {**LEFT_ENTRY, "target": row.name, "before": _life(row)})
+
+
+def _life(row: Any) -> str:
+    """Return the values of a node that its entry in the audit log keeps."""
+    return json.dumps({**row._asdict(), "started_at": row.started_at.isoformat()})
+
+
+def up_at(connection: Connection, moment: datetime) -> NodesThen:
+    """Return the nodes that were up at a moment: those that live, and those that ended since."""
+    ends = change_log.around(connection, [DIED_ENTRY["action"], LEFT_ENTRY["action"]], moment)
+    lives = [
+        *(NodeLife(**row._asdict()) for row in connection.execute(LIVING)),
+        *(life for entry in ends if (life := _ended_life(entry)) is not None),
+    ]
+    ended = [life.ended_at for life in lives if life.ended_at is not None]
+    return NodesThen(
+        up=[
+            life
+            for life in lives
+            if life.started_at <= moment and (life.ended_at is None or moment < life.ended_at)
+        ],
+        left_before=max((each for each in ended if each <= moment), default=None),
+        came_after=min(
+            (life.started_at for life in lives if life.started_at > moment), default=None
+        ),
+    )
+
+
+def _ended_life(entry: change_log.ChangeEntry) -> NodeLife | None:
+    """Return the life of a node that has ended; None for an entry that does not tell it all."""
+    try:
+        return NodeLife(
+            **{
+                **entry.before,
+                "started_at": datetime.fromisoformat(entry.before["started_at"]),
+                "ended_at": entry.at,
+                "died": entry.action == DIED_ENTRY["action"],
+            }
+        )
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
 def recently_died(connection: Connection, seconds: float) -> list[DeadNode]:
     """Return the dead nodes that were removed in the last `seconds`, the latest first."""
     entries = change_log.latest(connection, DIED_ENTRY["action"], seconds)
-    return [DeadNode(**entry.before, died_at=entry.at, jobs=entry.after or {}) for entry in entries]
+    return [
+        DeadNode(
+            **{name: entry.before.get(name) for name in ("id", "name", "host", "pid")},
+            died_at=entry.at,
+            jobs=entry.after or {},
+        )
+        for entry in entries
+    ]

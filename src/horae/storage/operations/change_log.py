@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     RowMapping,
     Select,
@@ -89,6 +90,33 @@ _last_ids = (
 LAST_OF: Final = select(change_log.c.target, change_log.c.at, change_log.c.actor).join(
     _last_ids, _last_ids.c.id == change_log.c.id
 )
+MOST_SEARCHED: Final = 100_000
+"""The number of entries that `around` searches at most on each side of a moment."""
+MOST_AROUND: Final = 200
+"""The number of entries after the moment that it returns at most."""
+
+
+def _searched(condition: ColumnElement[bool], *, newest_first: bool) -> Any:
+    """Select the entries on one side of a moment that are searched, by their index."""
+    order = change_log.c.at.desc() if newest_first else change_log.c.at
+    return _entries.where(condition).order_by(order).limit(MOST_SEARCHED).subquery("searched")
+
+
+_moment = bindparam("moment", type_=Instant())
+_until = _searched(change_log.c.at <= _moment, newest_first=True)
+_since = _searched(change_log.c.at > _moment, newest_first=False)
+LAST_BEFORE: Final = (
+    select(_until)
+    .where(member_of(_until.c.action, "actions"))
+    .order_by(_until.c.at.desc(), _until.c.id.desc())
+    .limit(1)
+)
+FIRST_AFTER: Final = (
+    select(_since)
+    .where(member_of(_since.c.action, "actions"))
+    .order_by(_since.c.at, _since.c.id)
+    .limit(MOST_AROUND)
+)
 EXPIRE: Final = delete(change_log).where(change_log.c.at < seconds_ago("keep"))
 
 
@@ -160,6 +188,16 @@ def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEn
     """Return up to a hundred entries of this action from the last `seconds`, the newest first."""
     rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
     return [ChangeEntry(**row) for row in rows]
+
+
+def around(connection: Connection, actions: Collection[str], moment: datetime) -> list[ChangeEntry]:
+    """Return the last entry of these actions up to a moment, and the first ones after it."""
+    values = {"actions": list(actions), "moment": moment}
+    return [
+        ChangeEntry(**row)
+        for statement in (LAST_BEFORE, FIRST_AFTER)
+        for row in connection.execute(statement, values).mappings()
+    ]
 
 
 def expire(connection: Connection, keep_seconds: float) -> int:

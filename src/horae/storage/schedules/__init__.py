@@ -36,7 +36,7 @@ from horae.storage.schedules.rows import (
     statistics_of,
 )
 from horae.storage.schedules.tables import backfill_times, schedule_statistics, schedules
-from horae.storage.schedules.ticks import StoredTicks
+from horae.storage.schedules.ticks import LedgerPage, LedgerRows, StoredTicks
 from horae.storage.schedules.waiting_runs import waiting_reasons
 
 __all__ = [
@@ -47,6 +47,8 @@ __all__ = [
     "FailedRun",
     "FailingSchedule",
     "LateSchedule",
+    "LedgerPage",
+    "LedgerRows",
     "MissedSchedule",
     "OpenRuns",
     "OverdueSchedules",

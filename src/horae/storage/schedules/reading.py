@@ -12,16 +12,19 @@ from sqlalchemy import (
     Integer,
     Row,
     Text,
+    and_,
     bindparam,
+    case,
     cast,
     func,
+    not_,
     or_,
     select,
     tuple_,
 )
 
 from horae.domain.jobs import JobId
-from horae.domain.schedules import CALENDAR
+from horae.domain.schedules import CALENDAR, DisabledReason, Overlap
 from horae.domain.storable import is_storable
 from horae.quoting import did_you_mean
 from horae.storage.engine import (
@@ -68,7 +71,16 @@ WITH_OPTIONS: Final = ALL.where(
     )
 )
 OF_TYPES: Final = ALL.where(member_of(schedules.c.job_type, "types"))
-_module_and_name: Final = tuple_(schedules.c.module, schedules.c.name)
+_is_open: Final = case((schedules.c.run_token.is_not(None), 1), else_=0)
+_overlaps: Final = cast(schedules.c.rules, Text()).contains(f'"{Overlap.ALLOW_ALL.value}"')
+_is_failing: Final = or_(
+    schedules.c.disabled_reason == DisabledReason.RETRIES_USED_UP.value,
+    schedule_statistics.c.consecutive_failures > 0,
+    # An open run counts as a crash until it ends; where runs overlap, their number is not stored.
+    and_(schedule_statistics.c.consecutive_crashes > _is_open, not_(_overlaps)),
+)
+_rank: Final = case((_is_failing, 0), else_=1)
+_module_and_name: Final = (schedules.c.module, schedules.c.name)
 CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
     .where(schedules.c.updated_at > seconds_ago("within"))
@@ -137,14 +149,16 @@ _bounded: Final = attrgetter(*_BOUNDS)
 class ScheduleFilter:
     """Which schedules to list; None means any.
 
-    `name`: part of it; `after`: module and name of the one before.
+    `name`: part of it. `failing_first`: those that fail come first (see `is_failing`). `after`: the
+    place of the one before, as `place_of` returns it.
     """
 
     module: str | None = None
     job_type: str | None = None
     name: str | None = None
     enabled: bool | None = None
-    after: tuple[str, str] | None = None
+    failing_first: bool = False
+    after: tuple[int, str, str] | None = None
     limit: int = 100
 
 
@@ -238,25 +252,44 @@ def all_of(connection: Connection, module: str | None = None) -> list[StoredSche
     return readable(schedules.name, connection.execute(ordered), stored)
 
 
+def is_failing(row: Any) -> bool:
+    """Return whether the last runs of a schedule failed or crashed, or it gave up after failures.
+
+    The list that shows these first has the same rule in SQL.
+    """
+    if row.disabled_reason == DisabledReason.RETRIES_USED_UP or row.consecutive_failures:
+        return True
+    overlaps = f'"{Overlap.ALLOW_ALL.value}"' in row.rules
+    return row.consecutive_crashes > int(row.run_token is not None) and not overlaps
+
+
+def place_of(row: Any) -> tuple[int, str, str]:
+    """Return the place of a schedule in both orders of a list."""
+    return int(not is_failing(row)), row.module, row.name
+
+
 def page(connection: Connection, wanted: ScheduleFilter) -> list[StoredSchedule]:
-    """Return a page by module and name; `after` is the last one of the previous page."""
-    chosen = ALL.order_by(schedules.c.module, schedules.c.name).limit(wanted.limit)
+    """Return a page by module and name; those that fail may come first."""
+    order = (_rank, *_module_and_name) if wanted.failing_first else _module_and_name
+    chosen = ALL.order_by(*order).limit(wanted.limit)
     for column in (schedules.c.module, schedules.c.job_type, schedules.c.enabled):
         if (value := getattr(wanted, column.name)) is not None:
             chosen = chosen.where(column == value)
     if wanted.name is not None:
         chosen = chosen.where(schedules.c.name.icontains(wanted.name, autoescape=True))
 
-    def fetch(after: tuple[str, str] | None) -> Sequence[Row[Any]]:
-        rest = chosen if after is None else chosen.where(_module_and_name > tuple_(*after))
-        return connection.execute(rest).all()
+    def fetch(after: tuple[int, str, str] | None) -> Sequence[Row[Any]]:
+        if after is None:
+            return connection.execute(chosen).all()
+        place = after if wanted.failing_first else after[1:]
+        return connection.execute(chosen.where(tuple_(*order) > tuple_(*place))).all()
 
     return readable_page(
         schedules.name,
         fetch,
         stored,
         start=wanted.after,
-        place=lambda row: (row.module, row.name),
+        place=place_of,
         limit=wanted.limit,
     )
 

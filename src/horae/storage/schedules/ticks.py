@@ -22,8 +22,15 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobId
-from horae.domain.schedules import Decision, Reason
-from horae.storage.engine import Instant, database_now, json_rows, readable_page
+from horae.domain.schedules import MICROSECOND, Decision, Reason
+from horae.storage.engine import (
+    Instant,
+    database_now,
+    json_rows,
+    member_of,
+    readable,
+    readable_page,
+)
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.writing import rows_as_json
@@ -128,6 +135,43 @@ PAGE: Final = (
     .order_by(ticks.c.nominal_time.desc())
     .limit(bindparam("limit"))
 )
+MOST_SEARCHED: Final = 20_000
+"""The number of rows that one request searches for certain decisions: a fast schedule has many."""
+_of_schedule: Final = ticks.c.schedule_id == bindparam("schedule_id")
+SEARCHED: Final = (
+    select(ticks.c.nominal_time)
+    .where(_of_schedule)
+    .order_by(ticks.c.nominal_time.desc())
+    .offset(MOST_SEARCHED)
+    .limit(1)
+)
+_moment: Final = bindparam("moment", type_=Instant())
+AT: Final = (
+    select(ticks)
+    .where(_of_schedule, ticks.c.nominal_time <= _moment)
+    .order_by(ticks.c.nominal_time.desc())
+    .limit(1)
+)
+FOLLOWING: Final = (
+    select(ticks)
+    .where(_of_schedule, ticks.c.nominal_time > _moment)
+    .order_by(ticks.c.nominal_time)
+    .limit(1)
+)
+_before_moment = (
+    select(ticks)
+    .where(_of_schedule, ticks.c.nominal_time < _moment)
+    .order_by(ticks.c.nominal_time.desc())
+    .limit(1_000)
+    .subquery("before_moment")
+)
+PREVIOUS_RUN: Final = (
+    select(_before_moment)
+    .where(_before_moment.c.decision == Decision.FIRED.value)
+    .order_by(_before_moment.c.nominal_time.desc())
+    .limit(1)
+)
+OLDEST: Final = select(func.min(ticks.c.nominal_time)).where(_of_schedule)
 NEWEST_JOB: Final = func.coalesce(ticks.c.retried_as, ticks.c.job_id)
 """The job that ran last for a time that was fired."""
 _at_time: Final = (
@@ -212,24 +256,83 @@ def latest(connection: Connection, schedule_id: int, before: datetime) -> dateti
     return moment
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """A part of the ledger, the newest first; `next` is `before` of the following part, None on the
+    last.
+    """
+
+    ticks: list[StoredTicks]
+    next: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRows:
+    """The rows of a ledger around a moment.
+
+    `at`: the last one that begins at or before it; `following`: the first one after it;
+    `previous_run`: the last run before it. `oldest`: the first nominal time of the ledger.
+    """
+
+    at: StoredTicks | None
+    following: StoredTicks | None
+    previous_run: StoredTicks | None
+    oldest: datetime | None
+
+
+def around(connection: Connection, schedule_id: int, moment: datetime) -> LedgerRows:
+    """Return the rows around a moment."""
+    values = {"schedule_id": schedule_id, "moment": moment}
+
+    def one(statement: Any) -> StoredTicks | None:
+        rows = readable(
+            ticks.name,
+            connection.execute(statement, values).mappings(),
+            lambda row: StoredTicks(**row),
+        )
+        return next(iter(rows), None)
+
+    return LedgerRows(
+        at=one(AT),
+        following=one(FOLLOWING),
+        previous_run=one(PREVIOUS_RUN),
+        oldest=connection.execute(OLDEST, values).scalar_one(),
+    )
+
+
 def page(
-    connection: Connection, schedule_id: int, limit: int, before: datetime | None = None
-) -> list[StoredTicks]:
-    """Return decisions about the nominal times before a moment, the newest first."""
+    connection: Connection,
+    schedule_id: int,
+    limit: int,
+    before: datetime | None = None,
+    decisions: Sequence[str] = (),
+) -> LedgerPage:
+    """Return decisions about the nominal times before a moment, the newest first.
+
+    With `decisions` only those; then a page may be short, or empty, and be followed by another one.
+    """
+    chosen, floor = PAGE, None
+    values: dict[str, Any] = {"schedule_id": schedule_id, "limit": limit + 1}
+    if decisions:
+        searched = SEARCHED if before is None else SEARCHED.where(ticks.c.nominal_time < before)
+        floor = connection.execute(searched, values).scalar_one_or_none()
+        chosen = chosen.where(member_of(ticks.c.decision, "decisions"))
+        values["decisions"] = list(decisions)
+    if floor is not None:
+        chosen = chosen.where(ticks.c.nominal_time > floor)
 
     def fetch(before: datetime | None) -> Sequence[RowMapping]:
-        statement = PAGE if before is None else PAGE.where(ticks.c.nominal_time < before)
-        return (
-            connection.execute(statement, {"schedule_id": schedule_id, "limit": limit})
-            .mappings()
-            .all()
-        )
+        statement = chosen if before is None else chosen.where(ticks.c.nominal_time < before)
+        return connection.execute(statement, values).mappings().all()
 
-    return readable_page(
+    found = readable_page(
         ticks.name,
         fetch,
         lambda row: StoredTicks(**row),
         start=before,
         place=lambda row: row["nominal_time"],
-        limit=limit,
+        limit=limit + 1,
     )
+    if len(found) > limit:
+        return LedgerPage(found[:limit], found[limit - 1].nominal_time)
+    return LedgerPage(found, None if floor is None else floor + MICROSECOND)

@@ -1,0 +1,135 @@
+"""What a schedule would do before it exists: its trigger in words, and its next times."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from horae.client.schedules.calendars import with_calendar_days
+from horae.client.words import daylight_saving_in_words, trigger_in_words
+from horae.domain.schedules import (
+    ClockSurprise,
+    CronTrigger,
+    Rules,
+    Timeline,
+    Trigger,
+    changes_between,
+    skips,
+    surprises_of,
+    upcoming,
+)
+from horae.domain.times import EPOCH, load_zone
+from horae.errors import CronSyntaxError
+from horae.types import Registry, TriggerKeywords, part_of, trigger_of
+
+MOST_TIMES: Final = 50
+"""Maximum number of times of a preview."""
+_YEAR_AHEAD: Final = timedelta(days=400)
+"""How far ahead the next change of clocks is looked for; where clocks change they do each year."""
+_KEY: Final = "preview"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedClockChange:
+    """A change of a zone's clocks at a moment, from one offset to UTC to another.
+
+    `text`: what it does to times of the schedule; None if it neither leaves out nor repeats one.
+    """
+
+    at: datetime
+    before: timedelta
+    after: timedelta
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a trigger means.
+
+    `instead`: the expression that was read in place of one with names, such as `@daily`, which are
+    not stored. `times`: the next starts, in the schedule's zone; an interval that is counted from
+    the end of a run has only the first. `skipped`: how many times between them the
+    calendar excludes. `clock_changes`: those up to the last of these times.
+    `next_clock_change`: the first one after the start of the preview.
+    """
+
+    trigger: Trigger
+    instead: str | None
+    words: str
+    daylight_saving: str | None
+    times: Sequence[datetime]
+    skipped: int
+    clock_changes: Sequence[PreviewedClockChange]
+    next_clock_change: datetime | None
+
+
+def preview_of(
+    options: Mapping[str, Any], registry: Registry, now: datetime, count: int
+) -> Preview:
+    """Return what a trigger with these options means from `now` on.
+
+    `options` are those of `TriggerKeywords`, and `exclude`. Names in a cron expression are
+    translated. Raises `InvalidRequest` or a subclass.
+    """
+    given: TriggerKeywords = part_of(options, TriggerKeywords)
+    instead: str | None = None
+    try:
+        trigger = trigger_of(given)
+    except CronSyntaxError as error:
+        if error.instead is None:
+            raise
+        instead = error.instead
+        given["cron"] = instead
+        trigger = trigger_of(given)
+    exclude = tuple(options.get("exclude", ()))
+    rules = Rules(key=_KEY, trigger=trigger, exclude=exclude)
+    rules = with_calendar_days(rules, registry, now.date())
+    zone = load_zone(trigger.timezone)
+    first = _first_start(rules, now)
+    times = [each.astimezone(zone) for each in upcoming(rules, first, now, count)]
+    until = times[-1] if times else now
+    changes = [
+        EPOCH + timedelta(seconds=change.instant)
+        for change in changes_between(trigger.timezone, now, now + _YEAR_AHEAD)
+    ]
+    return Preview(
+        trigger=trigger,
+        instead=instead,
+        words=trigger_in_words(trigger),
+        daylight_saving=_daylight_saving(trigger),
+        times=times,
+        skipped=sum(ticks.count for ticks in skips(rules, now, first, until)),
+        clock_changes=_clock_changes(rules, now, until),
+        next_clock_change=changes[0] if changes else None,
+    )
+
+
+def _first_start(rules: Rules, now: datetime) -> datetime | None:
+    if (trigger := rules.finish_trigger) is not None:
+        return max(trigger.initial_start or now, now)
+    return Timeline.of(rules).next_start(now)
+
+
+def _daylight_saving(trigger: Trigger) -> str | None:
+    if not isinstance(trigger, CronTrigger) or trigger.timezone == "UTC":
+        return None
+    return daylight_saving_in_words(trigger.expression)
+
+
+def _clock_changes(rules: Rules, start: datetime, until: datetime) -> list[PreviewedClockChange]:
+    surprises: dict[datetime, ClockSurprise] = {
+        each.at: each for each in surprises_of(_KEY, rules, start, until)
+    }
+    found: list[PreviewedClockChange] = []
+    for change in changes_between(rules.trigger.timezone, start, until):
+        at = EPOCH + timedelta(seconds=change.instant)
+        surprise = surprises.get(at)
+        found.append(
+            PreviewedClockChange(
+                at=at,
+                before=timedelta(seconds=change.before),
+                after=timedelta(seconds=change.after),
+                text=None if surprise is None else surprise.text,
+            )
+        )
+    return found
