@@ -814,6 +814,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/lanes/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Lanes
+         * @description Read what became of the times of some schedules in the last hours, and what comes next.
+         */
+        get: operations["list_lanes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/preview/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Schedule
+         * @description Say what a trigger means, in words and as its next times; nothing is stored.
+         *
+         *     Names in a cron expression, such as `@daily` and `MON-FRI`, are translated.
+         */
+        post: operations["preview_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/types/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedulable Types
+         * @description List the job types that a schedule may start, with the schemas of their parameters.
+         */
+        get: operations["list_schedulable_types"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{schedule_id}/": {
         parameters: {
             query?: never;
@@ -1040,6 +1102,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/{schedule_id}/why/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Time
+         * @description Say why it did or did not run at a moment, or what will happen then.
+         */
+        get: operations["explain_time"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/": {
         parameters: {
             query?: never;
@@ -1147,6 +1229,114 @@ export interface components {
             /** Name */
             name: string;
             noun: components["schemas"]["Noun"];
+        };
+        /**
+         * AlteredSchedule
+         * @description What to change of a schedule.
+         */
+        AlteredSchedule: {
+            /**
+             * Backoff
+             * @enum {string}
+             */
+            backoff?: "exponential" | "linear" | "constant";
+            catch_up?: components["schemas"]["CatchUp"];
+            /** Catch Up Limit */
+            catch_up_limit?: number;
+            /**
+             * Catch Up Window
+             * @description A duration.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            catch_up_window?: string;
+            /**
+             * Cron
+             * @description When, as a cron expression.
+             * @example 0 3 * * *
+             */
+            cron?: string;
+            /**
+             * Dst Fold
+             * @enum {string}
+             */
+            dst_fold?: "first" | "second" | "both";
+            /**
+             * Dst Gap
+             * @enum {string}
+             */
+            dst_gap?: "shift" | "skip";
+            /**
+             * Every
+             * @description How long after the end of the previous run.
+             * @example 10m
+             */
+            every?: string;
+            /**
+             * Exclude
+             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
+             * @example [
+             *       "2026-12-24..2026-12-26",
+             *       "calendar:shop.holidays"
+             *     ]
+             */
+            exclude?: string[];
+            /**
+             * Fixed
+             * @description Count `every` on a grid, not from the end of a run.
+             */
+            fixed?: boolean;
+            /**
+             * Initial Start
+             * @description First start of `every`, anchor of its grid.
+             */
+            initial_start?: string | null;
+            /**
+             * Jitter
+             * @description A duration.
+             * @example 90s
+             * @example 5m
+             * @example 1 day
+             */
+            jitter?: string;
+            /**
+             * Max Retries
+             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
+             */
+            max_retries?: number | null;
+            /** Max Runtime */
+            max_runtime?: string | null;
+            /**
+             * Next Start
+             * Format: date-time
+             * @description Moves the next start, once; a time in the past means at once.
+             */
+            next_start?: string;
+            overlap?: components["schemas"]["Overlap"];
+            /**
+             * Params
+             * @description All parameters of its jobs.
+             */
+            params?: {
+                [key: string]: unknown;
+            };
+            /** Priority */
+            priority?: number;
+            /** Queue */
+            queue?: string;
+            /** Retry Period */
+            retry_period?: string | null;
+            /**
+             * Revision
+             * @description `revision` of the schedule as it was read: the change is refused if another one was made since.
+             */
+            revision?: string;
+            /**
+             * Timezone
+             * @description IANA name of the zone; UTC if not given.
+             */
+            timezone?: string;
         };
         /**
          * AttemptList
@@ -1406,6 +1596,29 @@ export interface components {
          * @enum {string}
          */
         CatchUp: "last" | "none" | "all";
+        /**
+         * ClockChangeItem
+         * @description A change of the clocks of a zone.
+         */
+        ClockChangeItem: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Offset After */
+            offset_after: number;
+            /**
+             * Offset Before
+             * @description Seconds ahead of UTC before the change.
+             */
+            offset_before: number;
+            /**
+             * Text
+             * @description What it does to times of the schedule; null if it concerns none.
+             */
+            text: string | null;
+        };
         /**
          * CountedItem
          * @description The jobs that a problem counted.
@@ -2085,6 +2298,63 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * LaneItem
+         * @description The lane of one schedule.
+         */
+        LaneItem: {
+            /**
+             * Coming
+             * @description The next starts up to the end of the lanes.
+             */
+            coming: string[];
+            /**
+             * Complete From
+             * @description Earlier times are left out, because there are too many; null if all are here.
+             */
+            complete_from: string | null;
+            /**
+             * Durations
+             * @description Of the last ended runs, in seconds, the oldest first.
+             */
+            durations: number[];
+            /**
+             * Marks
+             * @description What became of its times; those close to each other are put together.
+             */
+            marks: components["schemas"]["MarkItem"][];
+            /** Schedule Id */
+            schedule_id: number;
+        };
+        /**
+         * LaneList
+         * @description The lanes of some schedules, from `start_on` over `now` to `end_on`.
+         */
+        LaneList: {
+            /**
+             * End On
+             * Format: date-time
+             */
+            end_on: string;
+            /** Lanes */
+            lanes: components["schemas"]["LaneItem"][];
+            /**
+             * Now
+             * Format: date-time
+             */
+            now: string;
+            /**
+             * Start On
+             * Format: date-time
+             */
+            start_on: string;
+        };
+        /**
+         * LaneOutcome
+         * @description What became of a time; the worst comes first, because it is drawn above the others.
+         * @enum {string}
+         */
+        LaneOutcome: "failed" | "missed" | "waiting" | "skipped" | "cancelled" | "coalesced" | "late" | "running" | "ran" | "paused";
+        /**
          * LimitChange
          * @description The numbers of a limit: a rate, or a number of jobs at a time.
          */
@@ -2222,6 +2492,32 @@ export interface components {
              * Format: password
              */
             token: string;
+        };
+        /**
+         * MarkItem
+         * @description One or several times of a schedule with one outcome.
+         */
+        MarkItem: {
+            /** Count */
+            count: number;
+            /**
+             * First
+             * Format: date-time
+             */
+            first: string;
+            /** Job Id */
+            job_id: number | null;
+            /**
+             * Last
+             * Format: date-time
+             */
+            last: string;
+            outcome: components["schemas"]["LaneOutcome"];
+            /**
+             * Reason
+             * @description As in the ledger; null without a decision.
+             */
+            reason: string | null;
         };
         /**
          * Me
@@ -2499,6 +2795,32 @@ export interface components {
             version: string;
         };
         /**
+         * NodeLifeItem
+         * @description A node that was up at a moment.
+         */
+        NodeLifeItem: {
+            /**
+             * Died
+             * @description Whether it ended without unregistering.
+             */
+            died: boolean;
+            /** Ended On */
+            ended_on: string | null;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Pid */
+            pid: number;
+            /**
+             * Started On
+             * Format: date-time
+             */
+            started_on: string;
+        };
+        /**
          * NodeList
          * @description All nodes, the oldest first.
          */
@@ -2602,6 +2924,44 @@ export interface components {
             p50_seconds: number | null;
             /** P99 Seconds */
             p99_seconds: number | null;
+        };
+        /**
+         * PreviewItem
+         * @description What a trigger means.
+         */
+        PreviewItem: {
+            /**
+             * Clock Changes
+             * @description The changes of the clocks up to the last of these times.
+             */
+            clock_changes: components["schemas"]["ClockChangeItem"][];
+            /**
+             * Daylight Saving
+             * @description What happens to times that daylight saving skips or repeats.
+             */
+            daylight_saving: string | null;
+            /**
+             * Instead
+             * @description The expression to store in place of one with names, such as `@daily` or `MON-FRI`.
+             */
+            instead: string | null;
+            /** Next Clock Change */
+            next_clock_change: string | null;
+            /**
+             * Skipped
+             * @description How many times between them the calendar excludes.
+             */
+            skipped: number;
+            /**
+             * Times
+             * @description The next starts, with the offset of the zone; for an interval that is counted from the end of a run only the first.
+             */
+            times: string[];
+            /** Timezone */
+            timezone: string;
+            trigger: components["schemas"]["TriggerItem"];
+            /** Words */
+            words: string;
         };
         /**
          * Problem
@@ -2862,6 +3222,33 @@ export interface components {
             min_replicas: number;
         };
         /**
+         * SchedulableType
+         * @description A job type that a schedule may start.
+         */
+        SchedulableType: {
+            /** Description */
+            description: string | null;
+            /**
+             * Parameters
+             * @description Their JSON schema.
+             */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** Queue */
+            queue: string;
+            /** Type */
+            type: string;
+        };
+        /**
+         * SchedulableTypes
+         * @description The job types that a schedule may start, by name; empty if this process knows none.
+         */
+        SchedulableTypes: {
+            /** Types */
+            types: components["schemas"]["SchedulableType"][];
+        };
+        /**
          * ScheduleDetail
          * @description A schedule as on its own page.
          */
@@ -2960,6 +3347,11 @@ export interface components {
             queue: string;
             /** Retry Period */
             retry_period: string | null;
+            /**
+             * Revision
+             * @description Another text as soon as the definition is changed; send it with a change, so that it does not undo that of somebody else.
+             */
+            revision: string;
             /**
              * Skip Reason
              * @description Why a nominal time is skipped once: on request, or because the next start was moved.
@@ -3072,27 +3464,32 @@ export interface components {
             schedules: components["schemas"]["ScheduleItem"][];
         };
         /**
-         * ScheduleOptions
-         * @description The options of a schedule: either `cron` or `every`, and how runs are started and
-         *     repeated.
+         * SchedulePause
+         * @description Why a schedule is paused.
          */
-        ScheduleOptions: {
+        SchedulePause: {
             /**
-             * Backoff
-             * @enum {string}
+             * Note
+             * @description Why; shown in the list.
              */
-            backoff?: "exponential" | "linear" | "constant";
-            catch_up?: components["schemas"]["CatchUp"];
-            /** Catch Up Limit */
-            catch_up_limit?: number;
+            note?: string | null;
+        };
+        /**
+         * SchedulePreview
+         * @description A trigger to look at: either `cron` or `every`, and the days without a run.
+         */
+        SchedulePreview: {
             /**
-             * Catch Up Window
-             * @description A duration.
-             * @example 90s
-             * @example 5m
-             * @example 1 day
+             * After
+             * Format: date-time
+             * @description From when on; now if not given.
              */
-            catch_up_window?: string;
+            after?: string;
+            /**
+             * Count
+             * @description How many times; 10.
+             */
+            count?: number;
             /**
              * Cron
              * @description When, as a cron expression.
@@ -3115,14 +3512,7 @@ export interface components {
              * @example 10m
              */
             every?: string;
-            /**
-             * Exclude
-             * @description Days on which it does not run, by the clock of its zone: dates, ranges, calendar functions.
-             * @example [
-             *       "2026-12-24..2026-12-26",
-             *       "calendar:shop.holidays"
-             *     ]
-             */
+            /** Exclude */
             exclude?: string[];
             /**
              * Fixed
@@ -3135,56 +3525,10 @@ export interface components {
              */
             initial_start?: string | null;
             /**
-             * Jitter
-             * @description A duration.
-             * @example 90s
-             * @example 5m
-             * @example 1 day
-             */
-            jitter?: string;
-            /**
-             * Max Retries
-             * @description Retries after a failure; one more failure in a row disables it. Null for no limit.
-             */
-            max_retries?: number | null;
-            /** Max Runtime */
-            max_runtime?: string | null;
-            /**
-             * Next Start
-             * Format: date-time
-             * @description Moves the next start, once; a time in the past means at once.
-             */
-            next_start?: string;
-            overlap?: components["schemas"]["Overlap"];
-            /**
-             * Params
-             * @description All parameters of its jobs.
-             */
-            params?: {
-                [key: string]: unknown;
-            };
-            /** Priority */
-            priority?: number;
-            /** Queue */
-            queue?: string;
-            /** Retry Period */
-            retry_period?: string | null;
-            /**
              * Timezone
              * @description IANA name of the zone; UTC if not given.
              */
             timezone?: string;
-        };
-        /**
-         * SchedulePause
-         * @description Why a schedule is paused.
-         */
-        SchedulePause: {
-            /**
-             * Note
-             * @description Why; shown in the list.
-             */
-            note?: string | null;
         };
         /**
          * Scope
@@ -3537,6 +3881,106 @@ export interface components {
              */
             timezone?: string;
         };
+        /**
+         * WhyItem
+         * @description Why a schedule did or did not run at a moment.
+         */
+        WhyItem: {
+            /**
+             * After
+             * @description The nearest time after it.
+             */
+            after: string | null;
+            /**
+             * Before
+             * @description The nearest time before the moment.
+             */
+            before: string | null;
+            /**
+             * Blocked By
+             * @description The job of the run that was in progress.
+             */
+            blocked_by: number | null;
+            /** Count */
+            count: number | null;
+            /** Decided By */
+            decided_by: string | null;
+            /** Decided On */
+            decided_on: string | null;
+            /** Decision */
+            decision: string | null;
+            /** Disabled Reason */
+            disabled_reason: string | null;
+            /** Job Error */
+            job_error: string | null;
+            /** Job Id */
+            job_id: number | null;
+            /** Job State */
+            job_state: string | null;
+            kind: components["schemas"]["WhyKind"];
+            /**
+             * Moment
+             * Format: date-time
+             */
+            moment: string;
+            /** Name */
+            name: string;
+            /**
+             * No Node From
+             * @description When the last node ended, if none was up at the moment.
+             */
+            no_node_from: string | null;
+            /** No Node Until */
+            no_node_until: string | null;
+            /**
+             * Nodes
+             * @description The nodes that were up, where the answer depends on them.
+             */
+            nodes: components["schemas"]["NodeLifeItem"][];
+            /**
+             * Nominal Time
+             * @description Of the row of the ledger, as are the fields up to `decided_by`.
+             */
+            nominal_time: string | null;
+            /**
+             * Note
+             * @description Why it is, or was, paused.
+             */
+            note: string | null;
+            /** Paused By */
+            paused_by: string | null;
+            /** Paused On */
+            paused_on: string | null;
+            /**
+             * Reason
+             * @description Also why a time to come will be skipped.
+             */
+            reason: string | null;
+            /** Schedule Id */
+            schedule_id: number;
+            /**
+             * Start On
+             * @description When a time that is due or to come starts.
+             */
+            start_on: string | null;
+            /**
+             * Text
+             * @description The reason in a sentence or two.
+             */
+            text: string;
+            /** Timezone */
+            timezone: string;
+            /** Until */
+            until: string | null;
+            /** Waiting Reason */
+            waiting_reason: string | null;
+        };
+        /**
+         * WhyKind
+         * @description What the answer is made of.
+         * @enum {string}
+         */
+        WhyKind: "decided" | "to_come" | "will_be_skipped" | "run_in_progress" | "overdue" | "everything_paused" | "disabled" | "not_a_time" | "no_fixed_times" | "not_created_yet" | "other_rules" | "forgotten";
     };
     responses: never;
     parameters: never;
@@ -6053,6 +6497,8 @@ export interface operations {
                 /** @description Part of the name. */
                 name?: string | null;
                 enabled?: boolean | null;
+                /** @description Begin with schedules whose last run failed, and those that gave up. */
+                failing_first?: boolean;
                 /** @description Schedules on a page, at most. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -6270,6 +6716,182 @@ export interface operations {
             };
         };
     };
+    list_lanes: {
+        parameters: {
+            query: {
+                /** @description IDs, separated by commas; at most 100. */
+                ids: string;
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LaneList"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SchedulePreview"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewItem"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_schedulable_types: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulableTypes"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_schedule: {
         parameters: {
             query?: never;
@@ -6416,7 +7038,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ScheduleOptions"];
+                "application/json": components["schemas"]["AlteredSchedule"];
             };
         };
         responses: {
@@ -7199,6 +7821,8 @@ export interface operations {
                 limit?: number;
                 /** @description Only nominal times before this; `next` of the last part. */
                 before?: string | null;
+                /** @description Only these, separated by commas; a part may then be empty and still have a `next`. */
+                decisions?: string | null;
             };
             header?: never;
             path: {
@@ -7216,6 +7840,77 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TickList"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explain_time: {
+        parameters: {
+            query?: {
+                /** @description The last time that the schedule had, if not given. */
+                at?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a schedule. */
+                schedule_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhyItem"];
                 };
             };
             /** @description The request is invalid, or the state does not allow it. */
