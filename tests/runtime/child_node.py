@@ -3,7 +3,7 @@
 import asyncio
 
 from horae.domain.jobs.job import NodeId
-from horae.runtime.bodies.runner import RunEnvironment
+from horae.runtime.bodies import RunEnvironment
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.process import ProcessExecutor
 from horae.storage.engine.database import Database

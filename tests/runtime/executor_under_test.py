@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from horae.domain.jobs.job import Claim, JobId, NodeId
+from horae.runtime.bodies import RunEnvironment
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.process import ProcessExecutor
 from horae.storage.engine.database import Database

@@ -105,7 +105,7 @@ async def test_a_store_that_is_away(horae: Horae, monkeypatch: pytest.MonkeyPatc
 
     for name in working:
         monkeypatch.setattr(LargeValues, name, fail)
-    monkeypatch.setattr("horae.runtime.bodies.runner.STORE_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("horae.runtime.bodies.values.STORE_PAUSES", (0.0, 0.0))
     with pytest.raises(Unavailable, match="TimeoutError"):
         horae.jobs.start("shout", text=LONG)
     assert sum(horae.jobs.count().values()) == 1

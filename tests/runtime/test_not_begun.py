@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from horae import Horae, JobCancelled, JobState
+from horae.runtime.bodies import RunEnvironment
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
 from horae.storage.engine.database import Database

@@ -15,8 +15,8 @@ from typing_extensions import override
 from horae import Horae
 from horae.domain.cluster.ring import Ring
 from horae.domain.jobs.job import Claim, NodeId
+from horae.runtime.bodies import RunEnvironment
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment
 from horae.runtime.controller import Controller
 from horae.runtime.settling import settler
 from horae.runtime.settling.settler import Settler

@@ -12,8 +12,8 @@ from horae.domain.jobs import limits
 from horae.domain.jobs.job import Claim, JobId, Outcome, Snoozed, StoppedEarly
 from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import Statistics
+from horae.runtime.bodies import RunEnvironment as Place
 from horae.runtime.bodies.finished_run import FinishedRun
-from horae.runtime.bodies.runner import RunEnvironment as Place
 from horae.runtime.journal.files import Begun
 from horae.runtime.journal.journal import entry_of
 from horae.runtime.liveness.rescue import Rescuer

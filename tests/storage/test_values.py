@@ -19,7 +19,7 @@ from horae.client.jobs.creating import creation as handler
 from horae.client.jobs.creating.new_job import new_job
 from horae.domain.jobs.job import JobId, JobState
 from horae.errors import InvalidParameters
-from horae.runtime.bodies.runner import result_text
+from horae.runtime.bodies.values import result_text
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import EPOCH, database_now, seconds_from_now, seconds_since
 from horae.storage.jobs import claims, creation, owed_hooks

@@ -9,10 +9,16 @@ unused; `test_calls.py` runs both checkers.
 from datetime import date
 from typing import Any, assert_type
 
+from pydantic import BaseModel
+
 from horae import Horae, Job, JobContext, JobType, Unique
 
 horae = Horae()
 jobs, aio = horae.jobs, horae.aio.jobs
+
+
+class Page(BaseModel):
+    url: str
 
 
 @horae.job
@@ -43,6 +49,10 @@ def anything(value: Any) -> int: ...
 def named_only(*, path: str) -> int: ...
 
 
+@horae.job(batch=10, within="1s")
+def batch(jobs: list[JobContext[Page]]) -> list[int]: ...
+
+
 @horae.cron("0 3 * * *")
 def nightly() -> None: ...
 
@@ -65,6 +75,9 @@ def accepted() -> None:
     assert_type(anything.start(value=1), Job[int])
     assert_type(named_only.start(path="a"), Job[int])
     assert_type(nightly.start(), Job[None])
+    assert_type(
+        batch.start(url="a"), Job[Any]
+    )  # the fields of a model are checked when it is called
 
     assert_type(jobs.start(plain, path="a"), Job[int])
     assert_type(jobs.start(plain, "a"), Job[int])
@@ -73,6 +86,9 @@ def accepted() -> None:
     assert_type(jobs.start(coroutine, path="a", values={"b": 1}), Job[int])
     assert_type(jobs.start(coroutine_with_context, path="a"), Job[list[str]])
     assert_type(jobs.start(anything, value=object()), Job[int])
+
+    assert_type(jobs.start(batch, url="a"), Job[Any])
+    assert_type(jobs.start(batch, url="a", owner="alice"), Job[Any])
 
     assert_type(plain(path="a"), int)
     plain.on_error(lambda job, error: None)

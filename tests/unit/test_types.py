@@ -716,7 +716,7 @@ def test_a_registry_is_read_only_from_outside() -> None:
 DOCUMENTED = {
     *("async_connection", "async_group", "async_session", "attempt", "check", "claim"),
     *("connection", "ended", "group", "has_transaction", "id", "log", "meta"),
-    *("nominal_time", "owner", "params", "previous", "progress", "session", "type"),
+    *("nominal_time", "owner", "params", "previous", "progress", "session", "stopping", "type"),
 }
 
 

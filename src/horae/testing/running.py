@@ -5,6 +5,8 @@ heartbeats, time limits of bodies and log lines, is left out.
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -20,7 +22,7 @@ from horae.storage.jobs import OWED_BY, ClaimScope, claims
 from horae.storage.jobs.limits import filing, lane_claims, limited_claims
 from horae.storage.outcomes import OverdueJob, time_limits
 from horae.storage.schedules import firing
-from horae.types import Attempt
+from horae.types import Attempt, Batch
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.wakeup import Hint, WakeupChannel
@@ -44,34 +46,41 @@ class JobRunner:
         self.failures: dict[JobId, BaseException] = {}
         """What bodies raised that are not tried again."""
 
-    def run_one(self, queues: Collection[str] | None) -> JobId | None:
-        """Run the next due job; return its id, or None if no job is due."""
-        claim = self._claim(None if queues is None else tuple(queues))
-        if claim is None:
-            return None
-        kind = self._components.registry.get(claim.type)
+    def run_next(self, queues: Collection[str] | None) -> list[JobId]:
+        """Run the next due job, or a batch of them; return their ids, none if no job is due."""
+        types = tuple(self._components.registry.runnable)
+        scope = ClaimScope(node=NODE, types=types, queues=None if queues is None else tuple(queues))
+        first = self._claim(scope)
+        if first is None:
+            return []
+        kind = self._components.registry.get(first.type)
+        claimed = [first]
+        if kind.batch is not None:
+            same = replace(scope, types=(first.type,), queues=(first.queue,))
+            while len(claimed) < kind.batch and (other := self._claim(same)) is not None:
+                claimed.append(other)
         executor = CallingThread(self._environment)
-        report: LiveReport | None = None
+        reports: dict[JobId, LiveReport] = {}
 
-        def note(percentage: int, label: str | None) -> None:
-            nonlocal report
-            report = LiveReport(claim.id, claim.lease, percentage, label)
+        def note(claim: Claim, percentage: int, label: str | None) -> None:
+            reports[claim.id] = LiveReport(claim.id, claim.lease, percentage, label)
 
-        attempt = Attempt(claim, kind, note, executor)
+        attempts = [Attempt(claim, kind, partial(note, claim), executor) for claim in claimed]
+        attempt = attempts[0] if len(attempts) == 1 else Batch(attempts, executor).run
         try:
             finished = executor.perform(attempt)
         except BaseException as error:  # noqa: BLE001 - Ctrl-C; settled before it is raised
-            finished = stopped_by(error, attempt, self._environment)
-        self._settle(with_report(finished, report))
-        if isinstance(finished.error, KeyboardInterrupt | SystemExit):
-            raise finished.error
-        return claim.id
+            ends = [stopped_by(error, each, self._environment) for each in attempts]
+            finished = ends[0]._replace(batch=ends)
+        for end in finished.batch or (finished,):
+            self._settle(with_report(end, reports.get(end.claim.id)))
+        for end in finished.batch or (finished,):
+            if isinstance(end.error, KeyboardInterrupt | SystemExit):
+                raise end.error
+        return [claim.id for claim in claimed]
 
-    def _claim(self, queues: tuple[str, ...] | None) -> Claim | None:
+    def _claim(self, scope: ClaimScope) -> Claim | None:
         database = self._database
-        scope = ClaimScope(
-            node=NODE, types=tuple(self._components.registry.runnable), queues=queues
-        )
         work = database.autocommit(claims.next_work)
         if work.lanes:
             ahead = database.autocommit(lane_claims.ahead)

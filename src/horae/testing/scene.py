@@ -200,8 +200,9 @@ class _TracedAttempt(Attempt):
 
     def __init__(self, claim: Claim, job_type: JobType[Any], tracer: Tracer) -> None:
         if job_type.is_async:
-            run, job_type = job_type.run, copy(job_type)
-            vars(job_type)["run"] = lambda context: tracer.trace(run(context))
+            body = "run" if job_type.batch is None else "run_batch"
+            run, job_type = getattr(job_type, body), copy(job_type)
+            vars(job_type)[body] = lambda context: tracer.trace(run(context))
         # Progress is shown to nobody.
         super().__init__(claim, job_type, lambda _percentage, _label: None)
         self._tracer = tracer

@@ -19,7 +19,7 @@ from horae.types.arguments import (
     seconds_of,
     whole_number,
 )
-from horae.types.attempt import Attempt, BodyEnd, LendsSlots, Loan, Report, StopsBodies
+from horae.types.attempt import Attempt, Batch, BodyEnd, LendsSlots, Loan, Report, StopsBodies
 from horae.types.backends import Backend, Message
 from horae.types.calendars import functions_in
 from horae.types.context import JobContext
@@ -66,6 +66,7 @@ __all__ = [
     "AsyncJobGroup",
     "Attempt",
     "Backend",
+    "Batch",
     "BodyEnd",
     "Declarations",
     "Destination",

@@ -124,6 +124,8 @@ class Attempt:
     """The session of that transaction, once there is one."""
     commit_began: float | None = None
     """When its transaction began to end the job and to commit; None if that is given up."""
+    batch: "Batch | None" = None
+    """The batch whose body runs for its job and for others."""
     _body_began: tuple[float, float] | None = None
     _before_end: "Sequence[Callable[[Connection], object]]" = ()
 
@@ -186,8 +188,14 @@ class Attempt:
         return took
 
     def check(self) -> None:
-        """Raise the order to stop; raise a timeout only once, so that the body may clean up."""
+        """Raise the order to stop; raise a timeout only once, so that the body may clean up.
+
+        The body of a batch goes on for the other jobs: it is stopped once all of them are to stop.
+        """
         if self.order is not None and not self.told:
+            if self.batch is not None and self.batch.run is not self:
+                self.batch.run.check()
+                return
             self.told = isinstance(self.order, Exception)
             raise self.order
 
@@ -273,3 +281,57 @@ class Attempt:
         """Make these calls."""
         for call in self._before_end:
             call(connection)
+
+
+class Batch:
+    """Attempts at several jobs of one type, whose body is called once with all of them.
+
+    Each job has its own lease, progress, orders and end. An executor runs `run`, an attempt that
+    stands for all of them and has the claim of the first. It is ordered to stop once all of them
+    have an order: until then the body works for the others.
+    """
+
+    def __init__(self, members: Sequence[Attempt], executor: StopsBodies | None = None) -> None:
+        """`executor` runs the body; it may be set later, in `run`."""
+        first = members[0]
+        self.members = members
+        self.left = len(members)
+        """How many of its jobs have not ended."""
+        self.called = members
+        """The jobs with which the body is called; others could not begin."""
+        self.run = Attempt(first.claim, first.job_type, _ignore, executor, first.slots)
+        self.run.batch = self
+        for member in members:
+            # The body has one slot, so no job may lend it by itself.
+            member.batch, member.executor, member.slots = self, self, None
+
+    def end_one(self) -> bool:
+        """Record that one of its jobs has ended; return whether it was the last."""
+        self.left -= 1
+        return self.left == 0
+
+    def stop(self, attempt: Attempt, order: BaseException) -> None:
+        """Order one of the jobs to stop, and the body if it was the last one without an order."""
+        attempt.take_order(order)
+        orders = [member.order for member in self.called]
+        if None in orders:
+            return
+        # A job that is only out of time may still end well, if the body returns in its grace.
+        common = next((each for each in orders if isinstance(each, Exception)), order)
+        before = self.run.order
+        if before is None or (isinstance(before, Exception) and not isinstance(common, Exception)):
+            self.run.stop(common)
+
+    def kill(self, attempt: Attempt) -> bool:
+        """Return False: a body that runs for other jobs as well is not stopped by force."""
+        if attempt is self.called[-1] and self.run.order is not None:
+            self.run.kill()  # a coroutine is cancelled again
+        return False
+
+
+def _ignore(_percentage: int, _label: str | None) -> None:
+    """Take the progress of the body of a batch, which has none of its own."""
+
+
+if TYPE_CHECKING:
+    _conforms: type[StopsBodies] = Batch

@@ -123,6 +123,15 @@ class JobContext(Generic[ParamsT]):
         """A logger; its records carry job, type, lease and node."""
         return log
 
+    @property
+    def stopping(self) -> bool:
+        """Whether the job is to stop: it was cancelled, is out of time, or has a new owner.
+
+        A body that takes several jobs finds out here that one of them is; `check` raises there only
+        once all are.
+        """
+        return self._attempt.order is not None
+
     def check(self) -> None:
         """Raise if the job was cancelled, timed out, or belongs to another node now.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -38,6 +38,17 @@ A = TypeVar("A", bound=Callable[[JobContext[Any]], Any])
 H = TypeVar("H", bound=Callable[[], Any])
 
 
+class Declare(Protocol):
+    """A decorator that makes a function a job type."""
+
+    @overload  # the parameters are the fields of a model, which type checkers cannot take apart
+    def __call__(
+        self, function: Callable[[list[JobContext[Any]]], Any], /
+    ) -> JobFunction[..., Any]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+
+
 class Declarations:
     """The decorators of an application, and what they have declared. `Horae` inherits them."""
 
@@ -51,9 +62,7 @@ class Declarations:
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
     @overload
-    def job(
-        self, /, **options: Unpack[JobKeywords]
-    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
+    def job(self, /, **options: Unpack[JobKeywords]) -> Declare: ...
     def job(self, function: Callable[P, R] | None = None, /, **options: Unpack[JobKeywords]) -> Any:
         """Make a function a job type: `@horae.job`, or `@horae.job(max_attempts=3, …)`."""
 

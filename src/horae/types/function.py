@@ -4,7 +4,18 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, ConfigDict, create_model
 from typing_extensions import Unpack, override
@@ -33,7 +44,7 @@ class JobFunction(Startable[P, R_co]):
 
     def __init__(self, function: Callable[P, R_co], **options: Unpack[JobKeywords]) -> None:
         self.function: Callable[P, R_co] = undecorate(function)
-        self._started = self.job_type = FunctionJobType(self.function, options)
+        self._started = self.job_type = function_job_type(self.function, options)
         update_wrapper(self, self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -80,13 +91,16 @@ class FunctionJobType(OptionsJobType):
                 f"{function!r} is no function; write a subclass of JobType instead"
             )
         self.function = function
-        name = options.get("name", function.__name__)
+        self._read_signature(function, options.get("name", function.__name__))
+        super().__init__(function.__qualname__, function.__name__, options)
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    def _read_signature(self, function: Callable[..., Any], name: str) -> None:
+        """Set what follows from the arguments and from the annotation of the result."""
         self._context, self._previous, self.params, self.returns = _signature(function, name)
         if self._previous is not None:
             self.previous = self._previous.annotation
         self._names = tuple(self.params.model_fields)
-        super().__init__(function.__qualname__, function.__name__, options)
-        self.is_async = inspect.iscoroutinefunction(function)
 
     @override
     def named(self, given: Sequence[Any], values: Mapping[str, Any], /) -> Mapping[str, Any]:
@@ -131,18 +145,87 @@ class FunctionJobType(OptionsJobType):
         return self.function(**values)
 
 
+class BatchFunctionJobType(FunctionJobType):
+    """The job type of a function that takes a list of contexts: `jobs: list[JobContext[Page]]`.
+
+    Its parameters are the fields of the model that the annotation names, here `Page`.
+    """
+
+    @override
+    def _read_signature(self, function: Callable[..., Any], name: str) -> None:
+        self.params, self.returns = _signature_of_batch(function, name)
+        self._names = ()
+
+    @override
+    def run_batch(self, jobs: Sequence[JobContext[Any]]) -> Any:
+        return self.function(list(jobs))
+
+
+def function_job_type(function: Callable[..., Any], options: JobKeywords) -> FunctionJobType:
+    """Return the job type of a function with these options. Raises `InvalidJobType`."""
+    several = options.get("batch") is not None
+    return (BatchFunctionJobType if several else FunctionJobType)(function, options)
+
+
+def _signature_of_batch(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], Any]:
+    """Return the model of the parameters of each job, and the type of its result."""
+    hints = _hints_of(function, name)
+    arguments = list(inspect.signature(function).parameters.values())
+    hint = hints.get(arguments[0].name) if len(arguments) == 1 else None
+    context = get_args(hint)[0] if get_origin(hint) in {list, Sequence} and get_args(hint) else None
+    if context is not JobContext and get_origin(context) is not JobContext:
+        raise InvalidJobType(
+            f"job type {name!r}: a function with batch= takes one argument, the contexts of its"
+            " jobs: def f(jobs: list[JobContext[Page]]), where the fields of the model Page are"
+            " the parameters of each job; list[JobContext] if there are none"
+        )
+    return _model_in(context, name), _result_in(hints.get("return", Any))
+
+
+def _model_in(context: Any, name: str) -> type[BaseModel]:
+    """Return the model that a `JobContext[…]` names; an empty one without it."""
+    model = (get_args(context) or (None,))[0]
+    if model is None or model is Any:
+        return _model(name, {})
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise InvalidJobType(
+            f"job type {name!r}: the parameters of its jobs are {model!r}, expected a Pydantic"
+            " model"
+        )
+    return model
+
+
+def _result_in(returned: Any) -> Any:
+    """Return the type of a result in the list or mapping that a body returns, without errors."""
+    container = get_origin(returned)
+    if not get_args(returned) or container not in {list, Sequence, dict, Mapping}:
+        return Any
+    outcome = get_args(returned)[-1]
+    kinds = get_args(outcome) if get_origin(outcome) in {Union, UnionType} else (outcome,)
+    results = [
+        kind for kind in kinds if not (isinstance(kind, type) and issubclass(kind, BaseException))
+    ]
+    if container in {dict, Mapping}:  # jobs that are left out have none
+        results.append(None)
+    return Union[tuple(results)] if results else Any  # noqa: UP007 - made of a list
+
+
+def _hints_of(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise InvalidJobType(
+            f"job type {name!r}: an annotation cannot be resolved: {error}"
+        ) from error
+
+
 def _signature(
     function: Callable[..., Any], name: str
 ) -> tuple[str | None, inspect.Parameter | None, type[BaseModel], Any]:
     """Return the context argument, the one that takes results of other jobs, the model of the
     others, and the return annotation.
     """
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise InvalidJobType(
-            f"job type {name!r}: an annotation cannot be resolved: {error}"
-        ) from error
+    hints = _hints_of(function, name)
     context, previous, given = None, None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)

@@ -39,10 +39,12 @@ from horae.types.options import (
     TypeOption,
     backend_address,
     backoff_between,
+    batch_size,
     check_parameters,
     codes_of_exceptions,
     declared_limits,
     error_rule,
+    gathering_time,
     grace_time,
     kept_logs,
     one_of,
@@ -190,6 +192,14 @@ class JobType(Generic[ParamsT]):
         Literal["process"] | None, TypeOption(one_of("process"), attrgetter("isolation"))
     ] = None
     """"process" runs the body in a child process that can be terminated."""
+    batch: Annotated[int | None, TypeOption(batch_size, attrgetter("batch"))] = None
+    """How many jobs its body takes at once, at most; None if it is called for each job. A type with
+    it defines `run_batch` in place of `run`.
+    """
+    within: Annotated[Duration, TypeOption(gathering_time, seconds_at("gathers_for"))] = timedelta(
+        0
+    )
+    """How long the first jobs of a batch wait for others; by default for none."""
     public: Annotated[bool, TypeOption(show=attrgetter("public"))] = False
     """Whether users may start it over HTTP."""
     backend: Annotated[str | None, TypeOption(backend_address)] = None
@@ -252,8 +262,10 @@ class JobType(Generic[ParamsT]):
         self.retention: Retention = parsed["keep"]
         self.kept_logs: KeepLogs | bool = parsed["keep_logs"]
         self.address: BackendAddress | None = parsed["backend"]
-        if not has_hook(self, "run"):
-            raise InvalidJobType(f"job type {self.type!r}: it has no run method")
+        self.gathers_for: timedelta = parsed["within"]
+        body = "run" if self.batch is None else "run_batch"
+        if not has_hook(self, body):
+            raise InvalidJobType(f"job type {self.type!r}: it has no {body} method")
         self.parameters: ModelParameters | MappedParameters = parameters_of(self.params, self.type)
         self.request = (
             parameters_of(self.request_model, self.type) if self.request_model else self.parameters
@@ -264,7 +276,28 @@ class JobType(Generic[ParamsT]):
         self.named_limits = declared_limits(self.type, self.limits, self.parameters.model)
         self.takes: TakenResults | None = None if self.previous is None else self._taken_results()
         self.needs_others = self.takes is not None and not self.takes.optional
-        self.is_async = inspect.iscoroutinefunction(self.run)
+        self.is_async = inspect.iscoroutinefunction(getattr(self, body))
+        self._check_batch()
+
+    def _check_batch(self) -> None:
+        """Raise `InvalidJobType` for what a body that takes several jobs cannot have."""
+        if self.batch is None:
+            if has_hook(self, "run_batch"):
+                raise InvalidJobType(
+                    f"job type {self.type!r}: it has a run_batch method; set batch, the number of"
+                    " jobs that it takes at once"
+                )
+            return
+        if self.has_transaction:
+            raise InvalidJobType(
+                f"job type {self.type!r}: a type with batch has no transaction=, because what was"
+                " written for a job that is cancelled meanwhile could not be rolled back alone;"
+                " open a transaction in the body"
+            )
+        if isinstance(self.parameters, MappedParameters):
+            raise InvalidJobType(
+                f"job type {self.type!r}: the parameters of a type with batch are a Pydantic model"
+            )
 
     def _taken_results(self) -> TakenResults:
         """Return what it takes of the jobs before its jobs. Raises `InvalidJobType`."""
@@ -276,6 +309,15 @@ class JobType(Generic[ParamsT]):
         May be a coroutine function.
         """
         raise NotImplementedError(job.type)  # refused at registration
+
+    def run_batch(self, jobs: Sequence[JobContext[ParamsT]]) -> Any | Awaitable[Any]:
+        """Do the work of several jobs, where `batch` is set; may be a coroutine function.
+
+        Return the outcome of each job: a list in the order of `jobs`, or a mapping from their ids,
+        in which a missing job finishes without a result. None finishes all of them so. An outcome
+        is a result, or an exception with which this one job ends. What is raised ends all of them.
+        """
+        raise NotImplementedError(jobs[0].type)  # refused at registration
 
     def prepare_values(self, values: dict[str, Any], owner: str | None) -> Mapping[str, Any]:
         """Turn the requested values into those to store; raise to refuse.
@@ -294,6 +336,11 @@ class JobType(Generic[ParamsT]):
         """
         del job
         return None
+
+    @property
+    def has_transaction(self) -> bool:
+        """Whether its bodies may run in a transaction of their own."""
+        return has_hook(self, "transaction")
 
     def on_error(self, job: Job, error: BaseException) -> None:
         """React to the final failure of the job; called once, after its transaction was rolled

@@ -62,6 +62,8 @@ class JobKeywords(BodyKeywords, total=False):
     api_exceptions_map: Mapping[type[BaseException], ApiError]
     max_params_bytes: int
     public: bool
+    batch: int | None
+    within: Duration
     unique: Unique | None
     debounce: Duration | Debounce | None
     expires: Duration | None
@@ -127,6 +129,6 @@ class OptionsJobType(JobType[Any]):
         vars(self)[name] = hook
 
     @property
+    @override
     def has_transaction(self) -> bool:
-        """Whether its bodies may run in a transaction of their own."""
         return self._transaction is not None

@@ -4,6 +4,8 @@ Invariants: an attempt ends with exactly one settlement; what a body does after 
 dropped; a body that raises, hangs or exits ends nothing but itself.
 """
 
+from horae.runtime.bodies.ending import ended_by, stopped_by, unbegun
+from horae.runtime.bodies.environment import RunEnvironment
 from horae.runtime.bodies.executor import START_UP, Done, Executor, stop_attempts
 from horae.runtime.bodies.finished_run import (
     FinishedRun,
@@ -17,14 +19,7 @@ from horae.runtime.bodies.log_book import KeptLogs, LogWriter, writer_to
 from horae.runtime.bodies.orders import Interrupted, OutOfContact
 from horae.runtime.bodies.reporter import Reporter
 from horae.runtime.bodies.run_monitor import RunMonitor
-from horae.runtime.bodies.runner import (
-    RunEnvironment,
-    ended_by,
-    perform,
-    perform_async,
-    stopped_by,
-    unbegun,
-)
+from horae.runtime.bodies.runner import perform, perform_async
 from horae.runtime.bodies.running_loop import in_event_loop
 
 __all__ = [

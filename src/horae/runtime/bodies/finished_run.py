@@ -26,7 +26,8 @@ class FinishedRun(NamedTuple):
     Without a settlement only the end of the body is recorded, because another node owns the job. If
     the body never began (`unbegun`), the job returns to pending and the attempt does not count. If
     its own transaction has `already` finished the job, nothing is written. `releases`: other jobs
-    that waited for it may be claimed now. `error`: what the body raised.
+    that waited for it may be claimed now. `error`: what the body raised. `batch`: the ends of all
+    jobs of a batch, in place of one of its own.
     """
 
     claim: Claim
@@ -35,6 +36,7 @@ class FinishedRun(NamedTuple):
     already: bool = False
     unbegun: bool = False
     releases: bool = False
+    batch: Sequence["FinishedRun"] = ()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ handed back, is never among them.
 import asyncio
 import math
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
 from horae.domain.jobs import Claim, JobId
@@ -28,17 +28,17 @@ class HeldJobs:
         """Held by a worker that claims or searches: jobs of a claim in progress seem unknown."""
         self._settler = settler
         self._running: list[Mapping[JobId, Attempt]] = []
-        self._prefetched: list[Collection[Attempt]] = []
+        self._waiting: list[Iterable[Attempt]] = []
 
-    def add(self, running: Mapping[JobId, Attempt], prefetched: Collection[Attempt]) -> None:
-        """Add where a worker keeps what it runs, and what it has claimed ahead."""
+    def add(self, running: Mapping[JobId, Attempt], *waiting: Iterable[Attempt]) -> None:
+        """Add where a worker keeps what it runs, and what it has claimed and not begun."""
         self._running.append(running)
-        self._prefetched.append(prefetched)
+        self._waiting.extend(waiting)
 
     def ids(self) -> list[JobId]:
         """Return the jobs that the node knows to hold."""
         running = [job_id for of_worker in self._running for job_id in of_worker]
-        ahead = [attempt.claim.id for of_worker in self._prefetched for attempt in of_worker]
+        ahead = [attempt.claim.id for of_worker in self._waiting for attempt in of_worker]
         return [*running, *ahead, *self._settler.unsettled]
 
 

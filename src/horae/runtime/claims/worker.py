@@ -2,7 +2,8 @@
 
 A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as
 end in a tenth of a second. Jobs claimed beyond the slots wait here for at most a second; then they
-are handed back. A claim that finds nothing is followed by a query for the next due time, so that a
+are handed back. Jobs whose type takes several at a time gather first (`gathering.py`), and then
+take one slot. A claim that finds nothing is followed by a query for the next due time, so that a
 delayed job starts on time although an idle node polls seldom.
 
 When it looks for jobs next is one value, `_look`: the earliest of what its sources say (the last
@@ -14,6 +15,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from horae.domain.cluster import Isolation
@@ -32,6 +34,7 @@ from horae.runtime.bodies import (
     with_report,
 )
 from horae.runtime.claims.claimer import Claimer
+from horae.runtime.claims.gathering import Gathering, Kind
 from horae.runtime.claims.lost_replies import HeldJobs, LostReplies
 from horae.runtime.claims.next_look import (
     AT_ONCE,
@@ -50,7 +53,7 @@ from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import Timing
 from horae.storage.jobs import ClaimScope
-from horae.types import Attempt, JobType, Registry
+from horae.types import Attempt, Batch, JobType, Registry
 from horae.wakeup import WakeupChannel, work
 
 log = guarded_log("horae.runtime")
@@ -80,6 +83,12 @@ class Worker:
         self._signals, self._wakeup, self._timing = signals, wakeup, timing.worker
         self._environment, self._registry, self._rng = environment, registry, environment.rng
         self._claimer = Claimer(environment.database, scope, timing.claimer, self._rng)
+
+        def claimer_of(kind: Kind) -> Claimer:
+            only = replace(scope, types=kind[:1], queues=kind[1:])
+            return Claimer(environment.database, only, timing.claimer, self._rng)
+
+        self._gathering = Gathering(registry, scope.types, claimer_of)
         self._suspects = Suspects(environment.database, self._timing.suspect_pause, self._rng)
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._peers = choose, slots, peers
@@ -94,7 +103,7 @@ class Worker:
         """The due time of the next job, if it was read since the last claim."""
         self._stopping = self._isolated = False
         self._poll = self._timing.poll_without_hints.shortest
-        held.add(self.running, self._prefetched)
+        held.add(self.running, self._prefetched, self._gathering)
         signals.work.connect(self.wake)
         signals.room.connect(self._wake.set)
         signals.freed.connect(self._claim_freed)
@@ -115,6 +124,7 @@ class Worker:
     def serve(self, types: tuple[str, ...]) -> None:
         """Claim jobs of these types from now on."""
         self._claimer.serve(types)
+        self._gathering.serve(types)
         self.wake()
 
     def _claim_freed(self, queues: Collection[str], lanes: Collection[int]) -> None:
@@ -142,8 +152,12 @@ class Worker:
             if self._prefetched and time.monotonic() >= self._stale_at:
                 self._throughput.reset()
                 self._hand_back_prefetched()
+            if self._gathering.waiting:
+                self._start_batches()
+                stale = self._gathering.take_stale(time.monotonic(), self._timing.prefetched_for)
+                self._hand_back(attempt.claim for attempt in stale)
         self._slots.leave(self._slot_is_free)
-        self._hand_back_prefetched()
+        self._hand_back_all()
         stop_attempts(
             [attempt for attempt in self.running.values() if attempt.waiting], Interrupted
         )
@@ -178,6 +192,8 @@ class Worker:
         look, taken, answered = AT_ONCE, list[Claim](), False
         with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expect():
             claimed, look = await self._claimer.claim(room, slots)
+            if self._gathering.types and len(claimed) >= room:  # there may be more
+                claimed = [*claimed, *await self._gathering.fill(claimed, self._claimer.known)]
             taken = list(await self._suspects.sift(claimed, self._held.ids))
             answered = True
         if not answered:
@@ -195,13 +211,15 @@ class Worker:
             Attempt(claim, registry.get(claim.type), follow(claim), slots=self._slots)
             for claim in taken
         ]
+        if self._gathering.types:
+            attempts = self._gathering.take_in(attempts)
         if self._claimer.known.lanes:  # their jobs have the next slots
             first = [attempt for attempt in attempts if attempt.claim.lane_id is not None]
             self._prefetched.extendleft(reversed(first))
             attempts = attempts[len(first) :]
         self._prefetched.extend(attempts)
         if time.monotonic() - began > self._timing.latest_reply:
-            self._hand_back_prefetched()
+            self._hand_back_all()
         self._start_prefetched()
 
     async def _look_ahead(self) -> NextLook:
@@ -235,6 +253,9 @@ class Worker:
             pause = self._timing.poll_idle * self._peers.poll_pace
         polls_at = now + pause * self._rng.uniform(0.75, 1.25)
         looks = [self._look, NextLook(polls_at, "hints may have been lost")]
+        if self._gathering.waiting:
+            changes_at = self._gathering.next_change_at(now, self._timing.prefetched_for)
+            looks.append(NextLook(changes_at, "a batch is complete, or is handed back"))
         if self._prefetched:
             looks.append(NextLook(self._stale_at, "jobs that were claimed ahead are handed back"))
         look = next_to_wait_for(looks, now, has_room=self._room() > 0)
@@ -245,7 +266,32 @@ class Worker:
             self._look = look._replace(at=-math.inf)
         self._wake.clear()
 
+    def _start_batches(self) -> None:
+        while (
+            self._slots.free > 0
+            and not self._stopping
+            and not self._isolated
+            and (members := self._gathering.take_complete(time.monotonic()))
+        ):
+            batch = Batch(members)
+            run = batch.run
+            run.executor = executor = self._choose(run.job_type)
+            for member in members:
+                member.began = run.began
+                self.running[member.claim.id] = member
+            self._slots.take()
+            executor.start(run, self._batch_done)
+
+    def _batch_done(self, run: Attempt, finished: FinishedRun) -> None:
+        members = () if run.batch is None else run.batch.members
+        # Without ends of its jobs, none of them could begin.
+        ends = finished.batch or [finished._replace(claim=member.claim) for member in members]
+        for member, end in zip(members, ends, strict=True):
+            self._done(member, end)
+
     def _start_prefetched(self) -> None:
+        if self._gathering.waiting:
+            self._start_batches()
         while (
             self._prefetched and not self._stopping and not self._isolated and self._slots.free > 0
         ):
@@ -261,10 +307,14 @@ class Worker:
         if self.running.get(claim.id) is not attempt:
             return  # the body was abandoned earlier
         del self.running[claim.id]
+        self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
+        if attempt.batch is not None:
+            if not attempt.batch.end_one():
+                return
+            attempt = attempt.batch.run  # it has the slot of all of them
         if attempt.loan is not None:  # it was abandoned while it waited for another job
             self._slots.take_back(attempt.loan, at_once=True)
         self._slots.release()
-        self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
         if finished.unbegun:
             # Its bodies cannot begin here for now, for lack of a connection or another resource.
             self._claimer.avoid(claim.type)
@@ -287,9 +337,17 @@ class Worker:
         for attempt in [each for each in self._prefetched if is_dropped(each.claim)]:
             self._prefetched.remove(attempt)
             self._hand_back([attempt.claim])
+        gathering = self._gathering.take_where(lambda _, each: is_dropped(each.claim))
+        self._hand_back(attempt.claim for attempt in gathering)
+
+    def _hand_back_all(self) -> None:
+        """Hand back every job that was claimed and has not begun."""
+        self._hand_back_prefetched()
+        gathering = self._gathering.take_where(lambda *_: True)
+        self._hand_back(attempt.claim for attempt in gathering)
 
     def _hand_back_prefetched(self) -> None:
-        """Hand back every job that was claimed and has not begun."""
+        """Hand back the jobs that were claimed ahead."""
         self._hand_back(attempt.claim for attempt in self._prefetched)
         self._prefetched.clear()
 
@@ -318,7 +376,7 @@ class Worker:
         lost.
         """
         self._isolated = True
-        self._hand_back_prefetched()
+        self._hand_back_all()
         stop_attempts(list(self.running.values()), OutOfContact, level)
 
     def _rejoin(self) -> None:
@@ -348,4 +406,5 @@ class Worker:
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead and lost its jobs."""
         self._prefetched.clear()
+        self._gathering.waiting.clear()
         stop_attempts(list(self.running.values()), LeaseLost)

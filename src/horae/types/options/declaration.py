@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
@@ -25,6 +25,11 @@ from horae.types.options.start_options import START_OPTIONS
 
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)
 """Names that need no escapes in a path, such as that of the endpoint of a public type."""
+
+MOST_IN_BATCH: Final = 1000
+"""The most jobs that a body takes at once: their ends are written in one transaction."""
+LONGEST_GATHERING: Final = timedelta(minutes=1)
+"""The longest time for which the jobs of a batch gather; no other node can take them meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,14 @@ def _check_together(job_type: Any) -> None:
     if job_type.backend is not None and job_type.limits:
         raise InvalidRequest(
             "limits are not for a type with a backend; limit the concurrency of its queue"
+        )
+    if job_type.batch is None:
+        if parse_duration("within", job_type.within):
+            raise InvalidRequest("within is for a type with batch=, the number of jobs to wait for")
+    elif job_type.isolation is not None or job_type.backend is not None:
+        raise InvalidRequest(
+            "batch is not for a type with isolation='process' or a backend, whose processes get one"
+            " job at a time"
         )
     if job_type.public and NAME_IN_PATH.fullmatch(job_type.type) is None:
         raise InvalidRequest(
@@ -143,6 +156,29 @@ def grace_time(name: str, given: object) -> timedelta:
     if not timedelta(0) <= grace <= LONGEST_DURATION:
         raise InvalidRequest(f"{name} is {given!r}, expected a duration of zero or more")
     return grace
+
+
+def batch_size(name: str, given: object) -> int | None:
+    """Parse how many jobs a body takes at once; None for one body for each job."""
+    if given is None:
+        return None
+    fine = isinstance(given, int) and not isinstance(given, bool)
+    if not fine or not 1 <= cast("int", given) <= MOST_IN_BATCH:
+        raise InvalidRequest(
+            f"{name} is {quoted(given)}, expected a whole number from 1 to {MOST_IN_BATCH}, or None"
+        )
+    return cast("int", given)
+
+
+def gathering_time(name: str, given: object) -> timedelta:
+    """Parse how long jobs wait for others in the memory of their node."""
+    time = parse_duration(name, given)
+    if not timedelta(0) <= time <= LONGEST_GATHERING:
+        longest = LONGEST_GATHERING.total_seconds()
+        raise InvalidRequest(
+            f"{name} is {given!r}, expected a duration of 0 to {longest:g} seconds"
+        )
+    return time
 
 
 def backoff_between(name: str, given: Any) -> Backoff:

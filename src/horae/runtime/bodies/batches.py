@@ -1,0 +1,185 @@
+"""Runs the body of a batch: calls it once with several jobs, and ends each of them on its own.
+
+Each job has its parameters loaded, `@horae.around` entered, and its entry in the journal, as if it
+were alone. What fails before the body fails this job only, and the body is called without it. What
+the body returns is the outcome of each job; what it raises is the outcome of all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+from horae.runtime.bodies.ending import begin, close, finish_returned, stopped_by
+from horae.runtime.bodies.environment import RunEnvironment
+from horae.runtime.bodies.finished_run import FinishedRun
+from horae.runtime.bodies.forked_body import Forks
+from horae.runtime.bodies.surroundings import Surroundings
+from horae.runtime.bodies.values import load, stored_result, stored_result_of_coroutine
+from horae.types import Attempt, JobContext
+from horae.types.logs import logged_as
+
+
+class _Run:
+    """One call of a body, and how its jobs end. A job that is started alone is a batch of one."""
+
+    def __init__(self, attempt: Attempt, environment: RunEnvironment) -> None:
+        self._attempt, self._environment = attempt, environment
+        self._members = (attempt,) if attempt.batch is None else attempt.batch.members
+        self._forks = Forks.count
+        self.ends: dict[Attempt, FinishedRun] = {}
+        self.contexts = {member: JobContext(member) for member in self._members}
+        self.around: dict[Attempt, Surroundings] = {}
+        for member in self._members:
+            member.begin()
+        attempt.begin(environment.log_book)
+
+    @property
+    def ready(self) -> list[Attempt]:
+        """The jobs that have not ended."""
+        return [member for member in self._members if member not in self.ends]
+
+    def load(self) -> None:
+        """Load the parameters of each job."""
+        for member in self.ready:
+            try:
+                load(member, self._environment.database)
+            except BaseException as error:  # noqa: BLE001 - code of the application may even exit
+                self.end(member, error)
+
+    def surround(self, member: Attempt) -> Surroundings:
+        """Return what surrounds a job; it counts as begun."""
+        self._environment.journal.begin(member.claim)
+        surroundings = self.around[member] = Surroundings(
+            self._environment.around, member, self.contexts[member]
+        )
+        return surroundings
+
+    def begin(self) -> list[JobContext[Any]]:
+        """Record that the body begins, and return what it is called with."""
+        for member in self.ready:
+            if member.order is not None:
+                self.end(member, member.order)
+        for member in self.ready:
+            try:
+                begin(member, self._environment)
+            except BaseException as error:  # noqa: BLE001 - the node may have ended
+                self.end(member, error)
+        called = self.ready
+        if called and self._attempt.batch is not None:
+            self._attempt.batch.called = called
+        return [self.contexts[member] for member in called]
+
+    def outcomes(self, returned: Any) -> list[tuple[Attempt, Any]]:
+        """Return the outcome of each job that the body was called with."""
+        called = self.ready
+        try:
+            return list(zip(called, outcomes_in(returned, called), strict=True))
+        except TypeError as error:
+            return self.all_with(error)
+
+    def all_with(self, error: BaseException) -> list[tuple[Attempt, Any]]:
+        """Return an error as the outcome of each of these jobs."""
+        return [(member, error) for member in self.ready]
+
+    def end(self, member: Attempt, error: BaseException) -> None:
+        """End a job with an error."""
+        self.ends[member] = stopped_by(error, member, self._environment)
+
+    def finish(self, member: Attempt, text: str | None) -> None:
+        """Finish a job with a result as it is stored."""
+        self.ends[member] = finish_returned(text, member, self._environment)
+
+    def close(self) -> FinishedRun:
+        """Return how the jobs have ended."""
+        ends = [close(member, self.ends[member], self._forks) for member in self._members]
+        if self._attempt.batch is None:
+            return ends[0]
+        return close(self._attempt, FinishedRun(self._attempt.claim, None, batch=ends), self._forks)
+
+
+def perform_batch(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+    """Run the body of a batch in this thread."""
+    run = _Run(attempt, environment)
+    with logged_as(attempt, environment.node):
+        run.load()
+        for member in run.ready if environment.around else ():
+            try:
+                run.surround(member).enter()
+            except BaseException as error:  # noqa: BLE001 - as for a body alone
+                run.end(member, error)
+        contexts = run.begin()
+        try:
+            outcomes = run.outcomes(attempt.job_type.run_batch(contexts) if contexts else None)
+        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
+            outcomes = run.all_with(error)
+        for member, outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                run.end(member, outcome)
+                continue
+            try:
+                member.check_end()
+                run.finish(member, stored_result(outcome, member))
+            except BaseException as error:  # noqa: BLE001 - a result may not be storable
+                run.end(member, error)
+        for member, surroundings in reversed(run.around.items()):
+            run.ends[member] = surroundings.leave(run.ends[member])
+    return run.close()
+
+
+async def perform_batch_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
+    """Run the coroutine body of a batch in this task."""
+    run = _Run(attempt, environment)
+    with logged_as(attempt, environment.node):
+        try:
+            await environment.database.in_thread(run.load)
+        except BaseException as error:  # noqa: BLE001 - the task was cancelled
+            for member in run.ready:
+                run.end(member, error)
+        for member in run.ready if environment.around else ():
+            try:
+                await run.surround(member).enter_async()
+            except BaseException as error:  # noqa: BLE001 - as for a body alone
+                run.end(member, error)
+        contexts = run.begin()
+        try:
+            returned = await attempt.job_type.run_batch(contexts) if contexts else None
+            outcomes = run.outcomes(returned)
+        except BaseException as error:  # noqa: BLE001 - a cancelled task has its reason in the attempts
+            outcomes = run.all_with(error)
+        for member, outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                run.end(member, outcome)
+                continue
+            try:
+                member.check_end()
+                text = await stored_result_of_coroutine(outcome, member, environment.database)
+                run.finish(member, text)
+            except BaseException as error:  # noqa: BLE001 - a result may not be storable
+                run.end(member, error)
+        for member, surroundings in reversed(run.around.items()):
+            run.ends[member] = await surroundings.leave_async(run.ends[member])
+    return run.close()
+
+
+def outcomes_in(returned: Any, called: Sequence[Attempt]) -> Iterable[Any]:
+    """Return the outcome of each job in what its body has returned.
+
+    Raises `TypeError` if it has not returned one for each.
+    """
+    if returned is None:
+        return repeat(None, len(called))
+    if isinstance(returned, Mapping):
+        if unknown := returned.keys() - {member.claim.id for member in called}:
+            raise TypeError(
+                f"the body returned an outcome for {next(iter(unknown))!r}, expected the ids of"
+                " its jobs as keys"
+            )
+        return [returned.get(member.claim.id) for member in called]
+    if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
+        raise TypeError(
+            f"the body of a batch returned {type(returned).__name__}, expected a list with the"
+            " outcome of each job, a mapping from their ids, or None"
+        )
+    if len(returned) != len(called):
+        raise TypeError(f"the body returned {len(returned)} outcomes for {len(called)} jobs")
+    return returned
