@@ -280,7 +280,7 @@ async def test_metrics_are_answered_beside_each_kind_of_bad_row(rota: Horae) -> 
         f"lease = {MOST_LEASES - 1}, attempt = {MOST_ATTEMPTS}",
         "meta = '[]'",
         {POSTGRESQL: "run_at = 'infinity'", SQLITE: f"run_at = {LARGEST}"},
-        {POSTGRESQL: "created_at = '294276-01-01'", SQLITE: "created_at = 'x'"},
+        {POSTGRESQL: "expires_at = '294276-01-01'", SQLITE: "created_at = 'x'"},
     ],
 )
 def test_the_database_refuses_what_could_not_be_read(horae: Horae, change: Any) -> None:

@@ -15,7 +15,7 @@ CREATE TABLE horae_audit (
     before jsonb,
     after jsonb,
     CONSTRAINT horae_audit_pkey PRIMARY KEY (id),
-    CONSTRAINT horae_audit_readable CHECK (((at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (at <= to_timestamp(('253402214400'::bigint)::double precision))))
+    CONSTRAINT horae_audit_readable CHECK (((at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 );
 CREATE INDEX horae_audit_at ON horae_audit USING btree (at);
 CREATE INDEX horae_audit_target ON horae_audit USING btree (target, id);
@@ -183,24 +183,11 @@ CREATE TABLE horae_jobs (
     expires_at timestamp with time zone,
     tags jsonb,
     sent_at timestamp with time zone,
-    CONSTRAINT horae_jobs_attempts CHECK (((attempt >= 0) AND (max_attempts >= 1) AND (lease >= attempt))),
-    CONSTRAINT horae_jobs_cancelled_by CHECK (((cancelled_by IS NULL) OR ((state)::text = 'cancelled'::text))),
-    CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NOT NULL) = (((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text)))),
-    CONSTRAINT horae_jobs_expiry CHECK (((expires_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (expires_at <= to_timestamp(('253402214400'::bigint)::double precision)))),
-    CONSTRAINT horae_jobs_held CHECK (
-CASE state
-    WHEN 'pending'::text THEN (node_id IS NULL)
-    WHEN 'started'::text THEN (node_id IS NOT NULL)
-    WHEN 'finished'::text THEN (node_id IS NULL)
-    ELSE true
-END),
-    CONSTRAINT horae_jobs_hook_owed CHECK ((((hook_owed)::text = 'on_error'::text) OR ((hook_owed)::text = 'on_cancelled'::text) OR ((hook_owed)::text = 'before_delete'::text) OR ((hook_owed)::text = 'on_error,before_delete'::text) OR ((hook_owed)::text = 'on_cancelled,before_delete'::text))),
-    CONSTRAINT horae_jobs_max_runtime CHECK ((max_runtime > (0)::double precision)),
+    CONSTRAINT horae_jobs_ended CHECK (((finished_at IS NULL) = (((state)::text = 'pending'::text) OR ((state)::text = 'started'::text)))),
+    CONSTRAINT horae_jobs_held CHECK ((((node_id IS NULL) OR (((state)::text <> 'pending'::text) AND ((state)::text <> 'finished'::text))) AND ((node_id IS NOT NULL) OR ((state)::text <> 'started'::text)))),
     CONSTRAINT horae_jobs_pkey PRIMARY KEY (id),
-    CONSTRAINT horae_jobs_progress CHECK (((progress_percentage >= 0) AND (progress_percentage <= 100))),
-    CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (run_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((created_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (created_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((updated_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (updated_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((started_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (started_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((finished_at >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (finished_at <= to_timestamp(('253402214400'::bigint)::double precision))) AND ((nominal_time >= to_timestamp(('-62135510400'::bigint)::double precision)) AND (nominal_time <= to_timestamp(('253402214400'::bigint)::double precision))))),
-    CONSTRAINT horae_jobs_state CHECK ((((state)::text = 'pending'::text) OR ((state)::text = 'started'::text) OR ((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text))),
-    CONSTRAINT horae_jobs_waits_for CHECK (((waits_for)::text = ANY ((ARRAY['jobs'::character varying, 'limit'::character varying])::text[])))
+    CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((nominal_time >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (nominal_time <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
+    CONSTRAINT horae_jobs_state CHECK ((((state)::text = 'pending'::text) OR ((state)::text = 'started'::text) OR ((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text)))
 );
 CREATE INDEX horae_jobs_ended_values ON horae_jobs USING btree (finished_at, type text_pattern_ops, queue, created_at, id) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND ((state)::text = 'pending'::text));

@@ -89,7 +89,6 @@ from horae.storage.engine.url import driver_arguments, file_of, missing_file, no
 from horae.storage.engine.value_limits import (
     AUDIT_IS_READABLE,
     EARLIEST,
-    EXPIRY_IS_READABLE,
     JOB_IS_READABLE,
     LATEST,
     LONGEST_TOTAL_DURATION,
@@ -107,7 +106,6 @@ __all__ = [
     "DATABASE_ERRORS",
     "EARLIEST",
     "EPOCH",
-    "EXPIRY_IS_READABLE",
     "JOB_IS_READABLE",
     "LATEST",
     "LOCK_SUFFIX",
