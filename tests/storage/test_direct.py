@@ -44,7 +44,7 @@ def test_the_values_that_the_database_assigned_are_returned(database: Database) 
 
 def test_a_value_that_the_database_refuses(database: Database) -> None:
     with pytest.raises(IntegrityError) as refused:
-        database.autocommit(creation.add_alone, replace(PLAIN, max_attempts=0))
+        database.autocommit(creation.add_alone, replace(PLAIN, meta="[]"))
     assert "[parameters" not in str(refused.value)
     assert database.autocommit(creation.add_alone, PLAIN).id
 

@@ -53,10 +53,10 @@ def _text(element: condition, compiler: SQLCompiler, **_: Any) -> str:
 def _are_in_range(dialect: str, *names: str) -> str:
     """Return the condition that these moments are in Python's range; null is allowed."""
     if dialect == SQLITE:
-        first, last = (int(moment.timestamp()) * 10**6 for moment in (EARLIEST, LATEST))
-        return " AND ".join(f"{name} BETWEEN {first} AND {last}" for name in names)
-    first, last = (f"timestamptz '{moment.isoformat()}'" for moment in (EARLIEST, LATEST))
-    return " AND ".join(f"{name} BETWEEN {first} AND {last}" for name in names)
+        limits = [f"{int(moment.timestamp())}000000" for moment in (EARLIEST, LATEST)]
+    else:
+        limits = [f"timestamptz '{moment.isoformat()}'" for moment in (EARLIEST, LATEST)]
+    return " AND ".join(f"{name} BETWEEN {' AND '.join(limits)}" for name in names)
 
 
 def _is_readable(dialect: str) -> str:

@@ -19,7 +19,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Executable,
     Integer,
     Select,
     Text,
@@ -29,6 +28,7 @@ from sqlalchemy import (
     case,
     cast,
     func,
+    literal_column,
     or_,
     select,
     true,
@@ -41,8 +41,10 @@ from horae.domain.jobs import OWN_BACKEND, Claim, JobEvent, JobId, JobState, Nod
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
+    Direct,
     PerDialect,
     and_readable,
+    constant,
     database_now,
     json_list,
     json_rows,
@@ -104,14 +106,15 @@ class ClaimScope:
     queues: Sequence[str] | None = None
 
 
+_own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 IS_CLOSED: Final = or_(
-    queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, OWN_BACKEND) != OWN_BACKEND
+    queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, _own) != _own
 )
 """No node may claim from the queue, because it is paused or a backend runs its jobs."""
 STARTED: Final = {
-    "state": state_after(JobEvent.CLAIM),
-    "lease": jobs.c.lease + 1,
-    "attempt": jobs.c.attempt + 1,
+    "state": constant(state_after(JobEvent.CLAIM)),
+    "lease": jobs.c.lease + constant(1),
+    "attempt": jobs.c.attempt + constant(1),
     "node_id": bindparam("node"),
     "started_at": now_or_later(jobs.c.updated_at),
     "updated_at": now_or_later(jobs.c.updated_at),
@@ -129,8 +132,9 @@ def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
             IS_READY,
             jobs.c.run_at <= database_now(),
             has_not_expired(),
-            jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
-            jobs.c.attempt < MOST_ATTEMPTS,
+            # The next lease and attempt must be within their limits.
+            jobs.c.lease < constant(MOST_LEASES),
+            jobs.c.attempt < constant(MOST_ATTEMPTS),
             member_of(jobs.c.type, "types"),
             or_(
                 bindparam("every_queue", type_=Boolean()),
@@ -152,7 +156,7 @@ def start(*where: ColumnElement[bool], **changes: Any) -> Update:
     return update(jobs).where(*where).values({**STARTED, **changes})
 
 
-def start_in_order(chosen: Select[Any]) -> PerDialect[Executable]:
+def start_in_order(chosen: Select[Any]) -> Direct:
     """Start the jobs with the chosen ids, and return their claims in order."""
     claimed = start(one_of(jobs.c.id, chosen))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
@@ -161,7 +165,7 @@ def start_in_order(chosen: Select[Any]) -> PerDialect[Executable]:
     )
     # SQLite cannot order the rows of RETURNING; `execute_claim` does.
     run_at = type_coerce(jobs.c.run_at, BigInteger()).label("run_at")
-    return PerDialect(in_order, claimed.returning(*CLAIMED, run_at))
+    return Direct(PerDialect(in_order, claimed.returning(*CLAIMED, run_at)))
 
 
 _last = jobs.alias("last")
@@ -194,7 +198,7 @@ _IN_PART: Final[Mapping[Part, ColumnElement[bool]]] = {
 _closed = queues_to_leave_out(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
 # Other nodes skip rows that are locked here instead of waiting for them.
 _due = due_jobs(_closed, jobs.c.id).with_for_update(skip_locked=True)
-CLAIM: Final[Mapping[Part, PerDialect[Executable]]] = {
+CLAIM: Final[Mapping[Part, Direct]] = {
     part: start_in_order(select(_due.where(condition).cte("due").c.id))
     for part, condition in _IN_PART.items()
 }
@@ -277,15 +281,25 @@ def scope_parameters(scope: ClaimScope) -> dict[str, Any]:
 
 
 def execute_claim(
-    connection: Connection, statement: PerDialect[Executable], parameters: Mapping[str, Any]
+    connection: Connection, statement: Direct, parameters: Mapping[str, Any]
 ) -> list[Claim]:
     """Execute a statement made by `start_in_order`, and return its claims in order."""
-    rows = connection.execute(statement.on(connection), parameters).all()
+    rows = statement.all(connection, parameters)
     # The form for SQLite also returns `run_at`, and its rows are in no order.
     if rows and len(rows[0]) > len(Claim._fields):
-        rows = sorted(rows, key=lambda row: (-row.priority, row.run_at, row.id))
+        rows = sorted(rows, key=_order_of)
         return [Claim._make(row[:-1]) for row in rows]
     return [Claim._make(row) for row in rows]
+
+
+_ID, _PRIORITY, _RUN_AT = (
+    *(Claim._fields.index(name) for name in ("id", "priority")),
+    len(Claim._fields),
+)
+
+
+def _order_of(row: Sequence[Any]) -> tuple[Any, ...]:
+    return -row[_PRIORITY], row[_RUN_AT], row[_ID]
 
 
 def next_work(connection: Connection) -> NextWork:

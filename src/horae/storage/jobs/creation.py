@@ -390,7 +390,7 @@ def queue_rules(connection: Connection, queue: str) -> QueueRules:
 
 def add(connection: Connection, job: JobRow) -> Inserted:
     """Insert a job that has neither a guard nor an expiry, and repeats none."""
-    inserted = Inserted(*connection.execute(ADD.statement, _plain_values(job)).one())
+    inserted = Inserted(*connection.execute(ADD.on(connection), _plain_values(job)).one())
     if job.tags:
         tags.write(connection, [inserted.id], job.tags)
     return inserted
