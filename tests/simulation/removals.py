@@ -17,6 +17,7 @@ from horae.domain.limits.choosing import Chooser
 from horae.runtime.liveness.sweeper import Sweeper
 from horae.runtime.settling.settler import Settler
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, member_of
+from horae.storage.engine.direct import Direct
 from horae.storage.jobs import claims
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.jobs.tables import jobs, queues
@@ -82,7 +83,7 @@ _START: Final = claims.start_in_order(select(jobs.c.id).where(member_of(jobs.c.i
 
 
 def claim_in_two_steps(
-    connection: Connection, made: PerDialect[Any], parameters: Mapping[str, Any]
+    connection: Connection, made: Direct, parameters: Mapping[str, Any]
 ) -> list[Claim]:
     """Read which jobs are due, and then start them whatever has happened to them meanwhile."""
     if made is not claims.CLAIM[claims.Part.ALL]:
