@@ -53,7 +53,24 @@ const routes: RouteRecordRaw[] = [
   {
     path: '/queues',
     name: 'queues',
-    component: () => import('@/views/operations/QueuesPage.vue'),
+    component: () => import('@/views/queues/QueuesPage.vue'),
+  },
+  {
+    path: '/queues/:name',
+    name: 'queue',
+    component: () => import('@/views/queues/QueuePage.vue'),
+    props: true,
+  },
+  {
+    path: '/types',
+    name: 'types',
+    component: () => import('@/views/types/TypesPage.vue'),
+  },
+  {
+    path: '/types/:name',
+    name: 'type',
+    component: () => import('@/views/types/TypePage.vue'),
+    props: true,
   },
   {
     path: '/limits',

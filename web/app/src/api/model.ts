@@ -8,6 +8,15 @@ export type Problem = Readonly<Schemas['ProblemItem']>
 export type HoraeNode = Readonly<Schemas['NodeItem']>
 export type NodeList = Readonly<Schemas['NodeList']>
 export type Queue = Readonly<Schemas['QueueItem']>
+/** The figures of a time in equal steps. */
+export type HistorySeries = Readonly<Schemas['HistorySeries']>
+export type QueueHistory = Readonly<Schemas['QueueHistoryList']>
+/** The course of one queue: what waited, what ended, and since when it is behind. */
+export type QueueCourse = Readonly<Schemas['QueueCourseItem']>
+export type TypeHistory = Readonly<Schemas['TypeHistoryList']>
+export type TypeCourse = Readonly<Schemas['TypeCourseItem']>
+/** What ended in a time, and how long it waited and ran. */
+export type Totals = Readonly<Schemas['TotalsItem']>
 /** Whether all queues and the firing of schedules are paused. */
 export type Everything = Readonly<Schemas['EverythingItem']>
 /** Failures that have one cause. */

@@ -6,12 +6,15 @@ import type {
   ErrorList,
   Everything,
   Group,
+  HistorySeries,
   KeyLimit,
   LimitNumbers,
   Me,
   NodeList,
   Overview,
   Queue,
+  QueueHistory,
+  TypeHistory,
 } from './model'
 import { publicTypesOf } from './publicTypes'
 import type { NewGroup } from '@/jobs/newGroup'
@@ -71,6 +74,14 @@ export const server = {
     publicTypesOf(await json<{ paths: Record<string, unknown> }>('GET', '/api/openapi.json')),
   errors: (since: string, type: string | null, signal?: AbortSignal) =>
     json<ErrorList>('GET', '/api/errors/', { query: { since, type }, signal }),
+  history: (
+    query: { scope: string; name: string | null; span: string; points?: number },
+    signal?: AbortSignal,
+  ) => json<HistorySeries>('GET', '/api/history/', { query, signal }),
+  queueHistory: (span: string, signal?: AbortSignal) =>
+    json<QueueHistory>('GET', '/api/history/queues/', { query: { span }, signal }),
+  typeHistory: (span: string, deployment: string | null, signal?: AbortSignal) =>
+    json<TypeHistory>('GET', '/api/history/types/', { query: { span, deployment }, signal }),
   audit: (cursor: string | null, signal?: AbortSignal) =>
     json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
 } as const

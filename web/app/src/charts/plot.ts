@@ -1,6 +1,7 @@
 import uPlot from 'uplot'
 
-import { clockText } from '@/format/moment'
+import { dayText, tickText } from '@/format/moment'
+import { COUNT_STEPS, DURATION_STEPS } from './ranges'
 import { stacked, type ChartData } from './series'
 
 /** `bars` are stacked counts; `counts` and `seconds` are lines. */
@@ -8,8 +9,6 @@ export type ChartKind = 'bars' | 'counts' | 'seconds'
 
 /** The height of a chart, in pixels. */
 const HEIGHT = 180
-/** The steps of an axis of counts: only whole numbers. */
-const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((size) => [size, 2 * size, 5 * size])
 /** With fewer values than this a line is hardly visible, so its points are drawn as well. */
 const SPARSE_BELOW = 12
 /** The space beside the labels of an axis, in pixels. */
@@ -34,6 +33,7 @@ export function optionsOf(
   container: HTMLElement,
   format: (value: number | null) => string,
   onHover: (index: number | null) => void,
+  onPick: (index: number) => void = () => undefined,
 ): uPlot.Options {
   const color = colorsOf(container)
   const minimumHeight = kind === 'seconds' ? 0.01 : 4
@@ -41,10 +41,15 @@ export function optionsOf(
     width: container.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { show: kind !== 'bars' } },
+    cursor: {
+      y: false,
+      drag: { x: false, y: false },
+      points: { show: kind !== 'bars' },
+      bind: { click: (plot) => () => picked(plot, onPick) },
+    },
     hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
     scales: {
-      x: { range: (_plot, from, to) => timeRangeOf(from, to, kind) },
+      x: { range: (plot, from, to) => timeRangeOf(from, to, kind === 'bars' ? stepOf(plot) : 0) },
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, minimumHeight)] },
     },
     axes: [
@@ -52,7 +57,7 @@ export function optionsOf(
       {
         ...axis(color),
         size: (plot, values) => widthOf(values, plot),
-        ...(kind !== 'seconds' && { incrs: WHOLE_STEPS }),
+        incrs: [...(kind === 'seconds' ? DURATION_STEPS : COUNT_STEPS)],
         values: (_plot, ticks) => ticks.map(format),
       },
     ],
@@ -67,6 +72,11 @@ function widthOf(values: readonly string[] | null, plot: uPlot): number {
   const longest = Math.max(0, ...(values ?? []).map((text) => plot.ctx.measureText(text).width))
   plot.ctx.restore()
   return Math.max(MIN_AXIS_WIDTH, Math.ceil(longest) + AXIS_GAPS)
+}
+
+function picked(plot: uPlot, onPick: (index: number) => void): null {
+  if (typeof plot.cursor.idx === 'number') onPick(plot.cursor.idx)
+  return null
 }
 
 type Color = (name: string) => string
@@ -88,7 +98,7 @@ function linesOf(data: ChartData, color: Color): uPlot.Series[] {
     label,
     stroke: color(name),
     width: 2,
-    spanGaps: true,
+    spanGaps: false,
     points: { show: (plot, series) => isSparse(plot.data[series] ?? []) },
     ...(index === 0 && { fill: color('--chart-fill') }),
   }))
@@ -98,15 +108,21 @@ function isSparse(values: ArrayLike<number | null | undefined>): boolean {
   return Array.from(values).filter((value) => typeof value === 'number').length < SPARSE_BELOW
 }
 
-/** Return a time range of at least a minute. Bars need additional space for half a bar at both ends. */
-function timeRangeOf(from: number, to: number, kind: ChartKind): [number, number] {
-  const start = Math.min(from, to - 60)
-  return kind === 'bars' ? [start - 30, to + 30] : [start, to]
+/** Return the seconds from one value to the next. */
+function stepOf(plot: uPlot): number {
+  const [first = 0, second = first + 60] = plot.data[0]
+  return second - first
 }
 
-/** Label each minute only at its first tick. */
+/** Return a time range of at least a minute. Bars need additional space for half a bar at both ends. */
+function timeRangeOf(from: number, to: number, step: number): [number, number] {
+  return [Math.min(from, to - 60) - step / 2, to + step / 2]
+}
+
+/** Label each time only at its first tick: the day at midnight, else the time of day. */
 function timeTexts(ticks: readonly number[]): string[] {
-  const texts = ticks.map((seconds) => clockText(new Date(seconds * 1000).toISOString()))
+  const days = (ticks.at(-1) ?? 0) - (ticks[0] ?? 0) >= 4 * 86_400
+  const texts = ticks.map((seconds) => (days ? dayText(seconds) : tickText(seconds)))
   return texts.map((text, index) => (text === texts[index - 1] ? '' : text))
 }
 

@@ -6,6 +6,7 @@ export const ICONS = {
   nodes: 'M4 4h12v5H4zM4 11h12v5H4zM7 6.5h.01M7 13.5h.01',
   errors: 'M10 3l7.5 13.5h-15zM10 8v4M10 14.3h.01',
   queues: 'M3 6h9M3 10h9M3 14h9M15 5v10l2.5-2.5M15 15l-2.5-2.5',
+  types: 'M4 4h5v5H4zM11 4h5v5h-5zM4 11h5v5H4zM11 13.5h5M13.5 11v5',
   limits: 'M4 15a7 7 0 1 1 12 0M10 12l3.5-4',
   deployments: 'M10 3l7 4-7 4-7-4zM3 11l7 4 7-4',
   changes: 'M4 16l1-4 8-8 3 3-8 8zM11 6l3 3',

@@ -83,3 +83,22 @@ export function secondsText(moment: string): string {
 export function clockText(moment: string): string {
   return clock.value.format(new Date(moment))
 }
+
+const day = formatter({ month: 'short', day: 'numeric' })
+
+/** Format a Unix timestamp as a day: `24 Nov`. */
+export function dayText(at: number): string {
+  return day.value.format(new Date(at * 1000))
+}
+
+/** Format a Unix timestamp for an axis: the time of day, or the day at midnight. */
+export function tickText(at: number): string {
+  const moment = new Date(at * 1000).toISOString()
+  return localInput(at * 1000).endsWith('T00:00') ? dayText(at) : clockText(moment)
+}
+
+/** Format a Unix timestamp with its day unless that is today: `14:20`, `23 Nov, 14:20`. */
+export function pointText(at: number, now: number): string {
+  const text = clockText(new Date(at * 1000).toISOString())
+  return dayText(at) === dayText(now / 1000) ? text : `${dayText(at)}, ${text}`
+}

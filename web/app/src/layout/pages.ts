@@ -24,6 +24,7 @@ const PAGES: readonly Page[] = [
   { name: 'errors', icon: 'errors', key: 'e', staff: true },
   { name: 'schedules', icon: 'schedules', key: 's', staff: true },
   { name: 'queues', icon: 'queues', key: 'q', staff: true },
+  { name: 'types', icon: 'types', key: 't', staff: true },
   { name: 'limits', icon: 'limits', key: 'l', staff: true },
   { name: 'nodes', icon: 'nodes', key: 'n', staff: true },
   { name: 'deployments', icon: 'deployments', key: 'd', staff: true },

@@ -1,12 +1,13 @@
 import { createPinia, setActivePinia } from 'pinia'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createApp, h, nextTick, type App, type SetupContext } from 'vue'
+import { createApp, h, nextTick, type App } from 'vue'
+import { createMemoryHistory, createRouter } from 'vue-router'
 
 import type { Queue } from '@/api/model'
 import { server } from '@/api/server'
 import { useSession } from '@/session/session'
-import QueuesPage from '@/views/operations/QueuesPage.vue'
-import { isChanged, parseLimit } from '@/views/operations/limits'
+import QueuesPage from '@/views/queues/QueuesPage.vue'
+import { isChanged, parseLimit } from '@/views/queues/limits'
 
 const QUEUE: Queue = {
   name: 'export',
@@ -34,10 +35,24 @@ async function shown(me: typeof STAFF, ...queues: Queue[]): Promise<HTMLElement>
   vi.spyOn(server, 'queues').mockResolvedValue(queues)
   await useSession().load()
   const place = document.body.appendChild(document.createElement('div'))
+  vi.spyOn(server, 'queueHistory').mockResolvedValue({
+    start: '2030-01-01T00:00:00Z',
+    until: '2030-01-01T00:00:00Z',
+    step_seconds: 60,
+    complete: true,
+    queues: [],
+  })
   app = createApp(QueuesPage)
   app.use(pinia)
-  app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
-    h('a', slots['default']?.()),
+  app.use(
+    createRouter({
+      history: createMemoryHistory(),
+      routes: ['/', '/queues/:name', '/limits'].map((path) => ({
+        path,
+        ...(path !== '/' && { name: path === '/limits' ? 'limits' : 'queue' }),
+        component: { render: () => h('p') },
+      })),
+    }),
   )
   app.mount(place)
   await vi.waitFor(() => expect(place.querySelector('[data-testid=queues]')).not.toBeNull())

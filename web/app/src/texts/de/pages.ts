@@ -6,6 +6,7 @@ export const pages: Texts['pages'] = {
   errors: 'Fehler',
   schedules: 'Zeitpläne',
   queues: 'Warteschlangen',
+  types: 'Typen',
   limits: 'Limits',
   nodes: 'Knoten',
   deployments: 'Deployments',

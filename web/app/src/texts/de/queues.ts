@@ -1,3 +1,82 @@
+import { countText, plural } from '@/format/number'
 import type { Texts } from '../en'
 
-export const queues: Texts['queues'] = {}
+export const queues: Texts['queues'] = {
+  queue: 'Warteschlange',
+  state: 'Zustand',
+  waiting: 'Wartend',
+  oldest: 'Ältester',
+  running: 'Laufend',
+  perMinute: 'Pro min',
+  drainedIn: 'Leer in',
+  last: (range) => `Letzte ${range}`,
+  shown: { all: 'Alle', behind: 'Im Rückstand', waiting: 'Wartend', paused: 'Angehalten' },
+  whichQueues: 'Welche Warteschlangen',
+  nameContains: 'Warteschlangen, deren Name enthält',
+  name: 'Name',
+  noMatch: 'Keine Warteschlange passt.',
+  none: 'Noch keine Warteschlangen',
+  noneReason:
+    'Eine Warteschlange erscheint mit ihrem ersten Job. Geben Sie langsamen Jobs eine eigene, damit sie andere nicht aufhalten:',
+  open: 'Offen',
+  paused: 'Angehalten',
+  behind: 'Im Rückstand',
+  since: (moment) => `seit ${moment}`,
+  turnsBy: (by) => `reihum nach ${by}`,
+  runBy: (backend) => `ausgeführt von ${backend}`,
+  limitsByKey: (count) => `${plural(count, 'Grenze', 'Grenzen')} je Schlüssel`,
+  changed: 'geändert',
+  later: (count) => `+${countText(count)} später`,
+  laterLong: (count) => `${countText(count)} weitere sind später fällig`,
+  of: (running, most) => `${running} von ${most}`,
+  highest: (range, count) => `Wartend in den letzten ${range}: höchstens ${countText(count)}`,
+  notDraining: 'wird nicht leer',
+  explained:
+    'Eine Warteschlange ist im Rückstand, solange ihr ältester Job, der starten darf, seit mindestens 30 Sekunden wartet. „Leer in“ nimmt das Tempo der letzten fünf Minuten an.',
+  incomplete: 'Nur die 100 Warteschlangen mit der meisten Arbeit haben einen Verlauf.',
+
+  due: (count) => `${countText(count)} fällig`,
+  dueLater: (count) => `${countText(count)} später fällig`,
+  oldestFor: (duration) => `der älteste wartet seit ${duration}`,
+  slots: 'Plätzen',
+  limitOfQueue: '(Grenze der Warteschlange)',
+  ended: 'Beendet',
+  rateOfLate: (rate) => `${rate} pro Minute in den letzten fünf Minuten`,
+  nothingWaits: 'nichts wartet',
+  neverDrained:
+    'wird nicht leer: sie ist angehalten, oder in den letzten fünf Minuten endete kein Job',
+  atThisRate: (duration) => `${duration} bei diesem Tempo`,
+
+  limit: 'Begrenzen',
+  pause: 'Anhalten',
+  resume: 'Fortsetzen',
+  reset: 'Zurücksetzen',
+  resetLong: 'Zurück zu den Grenzen und der Reihenfolge, die der Code deklariert',
+  set: 'Setzen',
+  pauseEverything: 'Alles anhalten',
+  pauseEverythingTitle: 'Alles anhalten?',
+  pauseEverythingText:
+    'Kein Job einer Warteschlange startet und kein Zeitplan löst aus, bis Sie alles fortsetzen. Laufende Jobs laufen weiter. Was einzeln angehalten ist, bleibt es danach.',
+  everythingIsPaused: 'Alles ist angehalten.',
+  pauseTitle: (name) => `${name} anhalten?`,
+  pauseText:
+    'Kein Job dieser Warteschlange startet, bis sie fortgesetzt wird. Laufende Jobs laufen weiter.',
+  wasPaused: (name) => `Warteschlange ${name} angehalten.`,
+  wasResumed: (name) => `Warteschlange ${name} fortgesetzt.`,
+  wasReset: (name) => `Warteschlange ${name} ist wie deklariert.`,
+  limitRemoved: (name) => `Warteschlange ${name}: Grenze entfernt.`,
+  limitSet: (name, limit) => `Warteschlange ${name}: Grenze auf ${countText(limit)} gesetzt.`,
+  turnsRemoved: (name) => `Warteschlange ${name}: Jobs starten, wie sie fällig sind.`,
+  turnsSet: (name, by) => `Warteschlange ${name}: reihum nach ${by}.`,
+  limitTitle: (name) => `${name} begrenzen`,
+  limitText:
+    'Wie viele Jobs dieser Warteschlange auf allen Knoten zusammen höchstens gleichzeitig laufen. Laufende Jobs laufen weiter: Unter einer gesenkten Grenze startet kein Job, bis genug von ihnen geendet haben.',
+  limitLabel: 'Höchstzahl (leer für keine Grenze)',
+  limitWrong:
+    'Geben Sie eine ganze Zahl ab 1 ein. Damit gar kein Job startet, halten Sie die Warteschlange an.',
+  turnsOfOwners: 'Eigentümer reihum',
+  turnsTitle: (name) => `Reihum in ${name}`,
+  turnsText:
+    'Eigentümer oder die Werte eines Parameters kommen unter Jobs gleicher Priorität reihum dran, damit die vielen Jobs des einen nicht die wenigen des anderen aufhalten.',
+  turnsLabel: '„owner“ oder der Name eines Parameters (leer: Jobs starten, wie sie fällig sind)',
+}

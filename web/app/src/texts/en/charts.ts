@@ -1,5 +1,30 @@
 export const charts = {
-  describedBelow: (title: string) => `${title}; the table below has the same values`,
+  movedByKey: (title: string) => `${title}; the arrow keys move in time`,
   showAsTable: 'Show as table',
   time: 'Time',
+  why: 'Why?',
+  howFarBack: 'How far back',
+  ranges: { '1h': '1 h', '6h': '6 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
+  history: 'History',
+  nothingRecorded:
+    'Nothing is recorded in this time. Nodes record what happens every ten seconds while they run.',
+  titles: {
+    waiting: 'Depth (jobs that wait)',
+    lateness: 'Lateness (how long the oldest has waited)',
+    throughput: 'Throughput (jobs per minute)',
+    slots: 'Slots',
+    wait: 'Wait (from due to started)',
+    run: 'Run (from started to ended)',
+  },
+  series: {
+    waiting: 'Waiting',
+    oldest: 'Oldest waits',
+    finished: 'Finished',
+    failed: 'Failed',
+    cancelled: 'Cancelled',
+    used: 'Used',
+    slots: 'Slots',
+    median: 'Median',
+    p95: '95 %',
+  },
 }

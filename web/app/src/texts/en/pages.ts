@@ -5,6 +5,7 @@ export const pages = {
   errors: 'Errors',
   schedules: 'Schedules',
   queues: 'Queues',
+  types: 'Types',
   limits: 'Limits',
   nodes: 'Nodes',
   deployments: 'Deployments',

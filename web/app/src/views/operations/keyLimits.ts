@@ -1,5 +1,5 @@
 import type { LimitNumbers } from '@/api/model'
-import { LARGEST_LIMIT } from './limits'
+import { LARGEST_LIMIT } from '../queues/limits'
 
 /** What a user enters for a limit: starts per period, with a burst or in a sliding window, or jobs at a time. */
 export interface LimitInput {

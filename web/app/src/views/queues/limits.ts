@@ -1,14 +1,18 @@
 import type { Queue } from '@/api/model'
 import { countText } from '@/format/number'
+import { texts } from '@/texts/texts'
 
 /** The largest limit that the database can store. */
 export const LARGEST_LIMIT = 2 ** 31 - 1
 
-/** Format the number of running jobs and the limit, if there is one. */
-export function runningText(queue: Pick<Queue, 'started' | 'concurrency_limit'>): string {
+/** Format the number of running jobs, and of how many slots: the limit, or those of the living nodes. */
+export function runningText(
+  queue: Pick<Queue, 'started' | 'concurrency_limit'>,
+  slots?: number | null,
+): string {
   const running = countText(queue.started)
-  const limit = queue.concurrency_limit
-  return limit === null ? running : `${running} of ${countText(limit)}`
+  const most = queue.concurrency_limit ?? slots ?? null
+  return most === null ? running : texts.value.queues.of(running, countText(most))
 }
 
 /** Return whether the limits or the turns of a queue differ from those that code declares for it. */
