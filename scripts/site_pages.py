@@ -6,24 +6,39 @@ A page asks for a table by a line `<!-- from the code: settings -->`, and for a 
 
 import ast
 import inspect
+import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from horae import errors  # noqa: E402 - found by the line above
+from horae import Horae, errors  # noqa: E402 - found by the line above
+from horae.api import dependencies, metrics  # noqa: E402
 from horae.api.problems import RESPONSES  # noqa: E402
+from horae.api.resources import RESOURCE_ROUTERS  # noqa: E402
 from horae.domain.names import LONGEST_NAME  # noqa: E402
 from horae.domain.times import parse_duration  # noqa: E402
 from horae.settings import PREFIX, Settings  # noqa: E402
 from horae.types import JobType  # noqa: E402
 
+ROLES: Final[Mapping[Any, str]] = {
+    dependencies.staff_of: "`staff`",
+    dependencies.reader_of: "`staff`, `read_only`",
+    dependencies.changer_of: "`owner`, `staff`",
+    dependencies.actor_of: "all roles",
+}
 ASKED: Final = re.compile(r"^<!-- from the code: ([\w. ]+) -->$", re.MULTILINE)
 VALUE: Final = re.compile(r"\{\{ (\w+) \}\}")
 LEVELS: Final = ("warning", "error", "exception", "critical")
@@ -132,18 +147,166 @@ def python(module: str) -> Iterator[str]:
             yield f"::: {module}.{name}\n"
 
 
+@cache
+def interface() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the OpenAPI document of an application without job types, and who may use each
+    operation, by its id.
+    """
+    with (
+        TemporaryDirectory() as folder,
+        closing(Horae(f"sqlite:///{folder}/horae.db")) as horae,
+    ):
+        made: Any = horae.asgi(lambda _request: None).made
+        document: dict[str, Any] = made.openapi()
+    routes = [
+        route
+        for router in RESOURCE_ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute)
+    ]
+    return document, {route.name: _allowed(route.dependant) for route in routes}
+
+
+def _allowed(dependant: Dependant) -> str:
+    """Return who may use an endpoint, by the actor that it or what it depends on asks for."""
+    for each in dependant.dependencies:
+        if each.call in ROLES:
+            return ROLES[each.call]
+    return next((_allowed(each) for each in dependant.dependencies), "everybody")
+
+
+def endpoints(tag: str) -> Iterator[str]:
+    """Return a row for each endpoint with this tag."""
+    document, allowed = interface()
+    yield from (
+        "| Request | What it does | Takes | Answer | Allowed for |",
+        "|---|---|---|---|---|",
+    )
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if tag not in operation["tags"]:
+                continue
+            names = [
+                f"`{each['name']}`"
+                for each in operation.get("parameters", ())
+                if each["in"] == "query"
+            ]
+            body = [_content(operation["requestBody"])] if "requestBody" in operation else []
+            answers = [
+                f"{status} {_content(answer)}".strip()
+                for status, answer in operation["responses"].items()
+                if status < "300"
+            ]
+            row = (
+                f"`{method.upper()} {path}`",
+                _first_sentence(operation.get("description", "")),
+                ", ".join([*names, *body]),
+                "; ".join(answers),
+                allowed[operation["operationId"]],
+            )
+            yield f"| {' | '.join(row)} |"
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first paragraph of a description, in one line."""
+    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def _content(described: Mapping[str, Any]) -> str:
+    """Return the type of a body or of an answer."""
+    for each in described.get("content", {}).values():
+        return _type(each.get("schema", {}))
+    return ""
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """Return the type of a value, with links to models."""
+    match schema:
+        case {"$ref": reference}:
+            name = reference.rpartition("/")[2]
+            values = interface()[0]["components"]["schemas"][name].get("enum")
+            written = _choices(values) if values else f"[{name}](#{name.lower()})"
+        case {"enum": values}:
+            written = _choices(values)
+        case {"const": value}:
+            written = _choices([value])
+        case {"anyOf": kinds} | {"oneOf": kinds}:
+            written = " or ".join(dict.fromkeys(_type(kind) for kind in kinds))
+        case {"type": "array"}:
+            written = f"list of {_type(schema.get('items', {}))}"
+        case {"type": "object", "additionalProperties": {**values}}:
+            written = f"object of {_type(values)}"
+        case {"format": "date-time"}:
+            written = "point in time"
+        case _:
+            written = str(schema.get("type", "any JSON"))
+    return written
+
+
+def _choices(values: Sequence[Any]) -> str:
+    return ", ".join(f"`{json.dumps(value)}`" for value in values)
+
+
+def models() -> Iterator[str]:
+    """Return a heading and a table of fields for each model of the interface."""
+    for name, schema in sorted(interface()[0]["components"]["schemas"].items()):
+        if "enum" in schema:
+            continue  # shown where it is used
+        yield from (f"### {name}", "", _first_sentence(schema.get("description", "")), "")
+        if schema.get("properties"):
+            yield from ("| Field | Type | Meaning |", "|---|---|---|")
+        for field, described in schema.get("properties", {}).items():
+            optional = "" if field in schema.get("required", ()) else _default(described)
+            meaning = _first_sentence(described.get("description", ""))
+            yield f"| `{field}` | {_type(described)}{optional} | {meaning} |"
+        yield ""
+
+
+def _default(described: Mapping[str, Any]) -> str:
+    default = described.get("default")
+    return ", optional" if default in (None, {}, []) else f", `{json.dumps(default)}` if left out"
+
+
+def query(operation_id: str) -> Iterator[str]:
+    """Return a row for each parameter in the query of an operation."""
+    yield from ("| Parameter | Type | Meaning |", "|---|---|---|")
+    for operations in interface()[0]["paths"].values():
+        for operation in operations.values():
+            if operation["operationId"] == operation_id:
+                for each in operation.get("parameters", ()):
+                    meaning = _first_sentence(each.get("description", ""))
+                    optional = _default(each["schema"])
+                    yield f"| `{each['name']}` | {_type(each['schema'])}{optional} | {meaning} |"
+
+
+def metric_names() -> Iterator[str]:
+    """Return a row for each metric of `/metrics`."""
+    yield from ("| Name | Kind | Labels | Meaning |", "|---|---|---|---|")
+    for each in metrics.DECLARED:
+        suffix = {"counter": "_total", "info": "_info"}.get(each.kind, "")
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        yield f"| `{each.name}{suffix}` | {each.kind} | {labels} | {each.help} |"
+
+
 PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "settings": settings,
     "errors": error_classes,
     "log messages": log_messages,
+    "models": models,
+    "metrics": metric_names,
 }
+PARTS_OF: Final[Mapping[str, Callable[[str], Iterator[str]]]] = {
+    "python": python,
+    "endpoints": endpoints,
+    "query": query,
+}
+"""Parts that have a word after their name, such as `python horae.testing`."""
 
 
 def part(name: str) -> str:
-    """Return a generated part by its name; `python horae.testing` is that of a module."""
-    kind, _, module = name.partition(" ")
-    lines = python(module) if kind == "python" else PARTS[name]()
-    return "\n".join(lines)
+    """Return a generated part by its name."""
+    kind, _, of = name.partition(" ")
+    return "\n".join(PARTS_OF[kind](of) if kind in PARTS_OF else PARTS[name]())
 
 
 def weight(page: str) -> float:

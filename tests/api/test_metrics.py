@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.metrics import MetricsLimits
+from horae.api.metrics import DECLARED, MetricsLimits
 from horae.errors import DatabaseBusy
 from horae.storage.engine.database import Database
 from tests.api.clients import Client, error_of, give
@@ -54,6 +54,19 @@ async def test_ended_jobs_are_counted_once_by_type_and_outcome(
         horae, horae.jobs.cancel(horae.jobs.start("rebuild_index").id).id, "cancelled"
     )
     assert (await figures(client))["horae_jobs_total", "cancelled", "rebuild_index"] == 2
+
+
+async def test_what_is_declared_is_what_is_exported(horae: Horae, client: Client) -> None:
+    """The reference is written from what is declared."""
+    horae.jobs.start("rebuild_index")
+    response = await client("auditor").get("/metrics")
+    families = list(text_string_to_metric_families(response.text))
+    declared = {each.name: each for each in DECLARED}
+    assert {family.name.removesuffix("_info") for family in families} == declared.keys()
+    for family in families:
+        for sample in family.samples:
+            labels = sample.labels.keys() - {"le"}
+            assert labels == set(declared[family.name.removesuffix("_info")].labels)
 
 
 async def test_jobs_are_counted_from_the_start_of_the_process_on(

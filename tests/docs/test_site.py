@@ -1,6 +1,7 @@
 """The site: its navigation, the parts written from the code, the tutorial, and what people search for."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import horae
 from horae.settings import Settings
+from tests.api.openapi import GOLDEN
 from tests.docs.blocks import blocks_of
 from tests.docs.transcripts import ROOT, commands_of, is_as_shown, run
 
@@ -86,6 +88,22 @@ def test_log_messages_come_from_the_code(site_pages: ModuleType) -> None:
     rows = site_pages.part("log messages").splitlines()
     assert len(rows) > 50
     assert any(row.startswith("| warning | `") for row in rows)
+
+
+def test_the_http_reference_is_the_openapi_document(site_pages: ModuleType) -> None:
+    page = site_pages.on_page_markdown((DOCS / "reference/api.md").read_text(encoding="utf-8"))
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    for path, operations in document["paths"].items():
+        for method in operations:
+            named = f"`{method.upper()} {path}`" in page
+            assert named or "/types/" in path, f"{method} {path}"
+    for name in re.findall(r"\]\(#(\w+)\)", page):
+        assert re.search(rf"^#+ {name}$", page, re.MULTILINE | re.IGNORECASE), name
+    assert re.search(r"`POST /api/queues/\{queue\}/pause/` .* `staff` \|", page)
+    assert re.search(r"`GET /api/overview/` .* `staff`, `read_only` \|", page)
+    assert re.search(r"`POST /api/jobs/\{job_id\}/cancel/` .* `owner`, `staff` \|", page)
+    assert re.search(r"`GET /healthz` .* everybody \|", page)
+    assert "| `horae_jobs_total` | counter | `type`, `outcome` | jobs that ended |" in page
 
 
 def test_every_value_and_part_that_a_page_asks_for_is_known(site_pages: ModuleType) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -37,41 +37,148 @@ from horae.storage.queues import QueueView, queues
 from horae.storage.schedules import health
 
 OTHER: Final = "other"
-QueueGauge: TypeAlias = tuple[str, Callable[[Sequence[Any]], float]]
-"""The help of a gauge, and its value for the queues that share a label."""
-QUEUE_GAUGES: Final[Mapping[str, QueueGauge]] = {
-    "horae_backlog_jobs": ("Pending jobs.", lambda group: sum(each.pending for each in group)),
-    "horae_running_jobs": ("Running jobs.", lambda group: sum(each.started for each in group)),
-    "horae_oldest_due_seconds": (
-        "For how long the longest waiting job has been due.",
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A metric as it is declared; the reference is written from all of these."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    help: str
+
+    def family(self) -> Any:
+        """Return it without samples."""
+        return FAMILIES[self.kind](self.name, self.help, labels=self.labels)
+
+    def by_label(self, values: Mapping[str, float]) -> Metric:
+        """Return it with a sample for each value of its only label."""
+        family = self.family()
+        for label, value in sorted(values.items()):
+            family.add_metric([label], value)
+        return cast("Metric", family)
+
+    def single(self, value: float) -> Metric:
+        """Return it with its only sample."""
+        family = self.family()
+        family.add_metric([], value)
+        return cast("Metric", family)
+
+
+FAMILIES: Final[Mapping[str, Callable[..., Metric]]] = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "histogram": HistogramMetricFamily,
+}
+_by_type: Final = ("type",)
+_of_queue: Final = ("queue",)
+VERSION: Final = Declared("horae", "info", ("version",), "the version of this process")
+JOBS: Final = Declared("horae_jobs", "counter", ("type", "outcome"), "jobs that ended")
+PICK_UP: Final = Declared(
+    "horae_job_pick_up_seconds", "histogram", _by_type, "from the due time to the start"
+)
+DURATION: Final = Declared(
+    "horae_job_duration_seconds", "histogram", _by_type, "from the start to the end"
+)
+LATENESS: Final = Declared(
+    "horae_schedule_lateness_seconds",
+    "histogram",
+    _by_type,
+    "from the nominal time to the decision, of scheduled jobs that ended",
+)
+OVERDUE: Final = Declared(
+    "horae_schedules_overdue", "gauge", (), "schedules that are more than a minute late"
+)
+OLDEST_OVERDUE: Final = Declared(
+    "horae_oldest_overdue_seconds", "gauge", (), "how many seconds late the oldest of them is"
+)
+SLOTS: Final = Declared("horae_slots", "gauge", (), "slots of all live nodes")
+SLOTS_USED: Final = Declared("horae_slots_used", "gauge", (), "how many of them are taken")
+NODES: Final = Declared("horae_nodes", "gauge", ("state",), "nodes, `alive` and `dead`")
+UNREADABLE: Final = Declared(
+    "horae_unreadable_rows",
+    "gauge",
+    ("table",),
+    "rows that this process found and could not read",
+)
+QueueGauge: TypeAlias = tuple[Declared, Callable[[Sequence[Any]], float]]
+"""A gauge, and its value for the queues that share a label."""
+QUEUE_GAUGES: Final[Sequence[QueueGauge]] = (
+    (
+        Declared("horae_backlog_jobs", "gauge", _of_queue, "jobs that are waiting"),
+        lambda group: sum(each.pending for each in group),
+    ),
+    (
+        Declared("horae_running_jobs", "gauge", _of_queue, "jobs that have started"),
+        lambda group: sum(each.started for each in group),
+    ),
+    (
+        Declared(
+            "horae_oldest_due_seconds",
+            "gauge",
+            _of_queue,
+            "how many seconds the oldest due job has waited",
+        ),
         lambda group: max(0.0, *(each.oldest_due or 0.0 for each in group)),
     ),
-    "horae_queue_paused": (
-        "Whether the queue is paused.",
+    (
+        Declared("horae_queue_paused", "gauge", _of_queue, "1 while the queue is paused"),
         lambda group: sum(each.is_paused for each in group),
     ),
-}
-DEPTH_GAUGES: Final[Mapping[str, QueueGauge]] = {
-    "horae_queue_due_jobs": (
-        "Due jobs that wait only for a slot.",
+)
+DEPTH_GAUGES: Final[Sequence[QueueGauge]] = (
+    (
+        Declared("horae_queue_due_jobs", "gauge", _of_queue, "due jobs that wait only for a slot"),
         lambda group: sum(each.due for each in group),
     ),
-    "horae_queue_work_seconds": (
-        "How long one slot would need for the due jobs.",
+    (
+        Declared(
+            "horae_queue_work_seconds",
+            "gauge",
+            _of_queue,
+            "how many seconds one slot would need for them",
+        ),
         lambda group: sum(each.work_seconds for each in group),
     ),
-    "horae_queue_slots": (
-        "Slots of the live nodes that can run the due jobs.",
+    (
+        Declared(
+            "horae_queue_slots",
+            "gauge",
+            _of_queue,
+            "slots of the live nodes that can run them, at most the limit of the queue",
+        ),
         lambda group: max(each.slots for each in group),
     ),
-    "horae_queue_seconds_ahead": (
-        "How long these slots need for the due jobs.",
+    (
+        Declared(
+            "horae_queue_seconds_ahead",
+            "gauge",
+            _of_queue,
+            "how many seconds these slots need: the time that a new job waits",
+        ),
         lambda group: max(
             math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
         ),
     ),
-}
+)
 """Gauges of the work in each queue, for autoscalers."""
+DECLARED: Final[Sequence[Declared]] = (
+    JOBS,
+    PICK_UP,
+    DURATION,
+    LATENESS,
+    OVERDUE,
+    OLDEST_OVERDUE,
+    *(gauge for gauge, _ in QUEUE_GAUGES),
+    *(gauge for gauge, _ in DEPTH_GAUGES),
+    SLOTS,
+    SLOTS_USED,
+    NODES,
+    UNREADABLE,
+    VERSION,
+)
+"""All metrics, in the order of the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,27 +246,17 @@ class Metrics(Collector):
         with self._lock:
             self._count_ended()
             self._know_types()
-            yield InfoMetricFamily(
-                "horae", "The version of this process.", {"version": version("horae")}
-            )
-            ended = CounterMetricFamily("horae_jobs", "Ended jobs.", labels=["type", "outcome"])
+            yield InfoMetricFamily(VERSION.name, VERSION.help, {"version": version("horae")})
+            ended = JOBS.family()
             for labels, count in sorted(self._ended.items()):
                 ended.add_metric(labels, count)
             yield ended
-            for name, text, histograms in (
-                ("horae_job_pick_up_seconds", "From due to started, of ended jobs.", self._pick_up),
-                (
-                    "horae_job_duration_seconds",
-                    "From started to ended, of ended jobs.",
-                    self._duration,
-                ),
-                (
-                    "horae_schedule_lateness_seconds",
-                    "From nominal time to fired, of ended jobs of schedules.",
-                    self._lateness,
-                ),
+            for declared, histograms in (
+                (PICK_UP, self._pick_up),
+                (DURATION, self._duration),
+                (LATENESS, self._lateness),
             ):
-                family = HistogramMetricFamily(name, text, labels=["type"])
+                family = declared.family()
                 for label, histogram in sorted(histograms.items()):
                     family.add_metric([label], histogram.buckets(), histogram.total)
                 yield family
@@ -173,26 +270,14 @@ class Metrics(Collector):
         yield from self._by_queue(DEPTH_GAUGES, found)
         overdue = database.autocommit(health.overdue)
         late, latest = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
-        yield GaugeMetricFamily(
-            "horae_schedules_overdue", "Schedules that are more than a minute late.", late
-        )
-        yield GaugeMetricFamily(
-            "horae_oldest_overdue_seconds", "How late the latest of them is.", latest
-        )
+        yield OVERDUE.single(late)
+        yield OLDEST_OVERDUE.single(latest)
         workers = [node.view for node in seen if node.alive and node.view.is_worker]
-        slots = sum(view.concurrency for view in workers)
-        yield GaugeMetricFamily("horae_slots", "Jobs that all live nodes can run at a time.", slots)
-        used = sum(view.slots_used for view in workers)
-        yield GaugeMetricFamily("horae_slots_used", "Slots of live nodes that are taken.", used)
+        yield SLOTS.single(sum(view.concurrency for view in workers))
+        yield SLOTS_USED.single(sum(view.slots_used for view in workers))
         alive = sum(node.alive for node in seen)
-        by_state = {"alive": alive, "dead": len(seen) - alive}
-        yield _gauge("horae_nodes", "Nodes by state.", "state", by_state)
-        yield _gauge(
-            "horae_unreadable_rows",
-            "Rows that this process could not read.",
-            "table",
-            unreadable_rows.count_by_table(),
-        )
+        yield NODES.by_label({"alive": alive, "dead": len(seen) - alive})
+        yield UNREADABLE.by_label(unreadable_rows.count_by_table())
 
     def _count_ended(self) -> None:
         database = self._components.database
@@ -223,19 +308,12 @@ class Metrics(Collector):
         return job_type if self._components.registry.find(job_type) is not None else OTHER
 
     def _by_queue(
-        self, gauges: Mapping[str, QueueGauge], ordered: Sequence[QueueView | Depth]
+        self, gauges: Sequence[QueueGauge], ordered: Sequence[QueueView | Depth]
     ) -> Iterator[Metric]:
         """Yield gauges by queue: the first queues have labels of their own, the others `OTHER`."""
         most = self._limits.queues
         named = {queue.name: [queue] for queue in ordered[:most]}
         if ordered[most:]:
             named.setdefault(OTHER, []).extend(ordered[most:])
-        for name, (text, of) in gauges.items():
-            yield _gauge(name, text, "queue", {label: of(group) for label, group in named.items()})
-
-
-def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=[label])
-    for value_label, value in sorted(values.items()):
-        family.add_metric([value_label], value)
-    return family
+        for declared, of in gauges:
+            yield declared.by_label({label: of(group) for label, group in named.items()})
