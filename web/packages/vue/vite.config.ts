@@ -1,11 +1,35 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+
 import vue from '@vitejs/plugin-vue'
+import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
 
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url))
+
+/** Writes the styles beside the scripts, which import none: Node.js cannot render a page with them. */
+const styles: Plugin = {
+  name: 'horae-styles',
+  apply: 'build',
+  generateBundle: async function () {
+    const source = await readFile(path('src/components/progress-bar.css'), 'utf8')
+    this.emitFile({ type: 'asset', fileName: 'style.css', source })
+  },
+}
+
 export default defineConfig({
-  plugins: [vue()],
+  plugins: [vue(), styles],
   build: {
-    lib: { entry: 'src/entry.ts', formats: ['es'], fileName: 'horae-vue', cssFileName: 'style' },
-    rolldownOptions: { external: ['vue', 'pinia'] },
+    lib: { entry: { index: path('src/index.ts'), client: path('src/client.ts') }, formats: ['es'] },
+    rolldownOptions: {
+      external: ['vue', 'pinia'],
+      // One file for each module, so that an application contains only those that it imports.
+      output: {
+        preserveModules: true,
+        preserveModulesRoot: path('src'),
+        entryFileNames: '[name].js',
+      },
+    },
     minify: false,
     sourcemap: true,
   },

@@ -4,9 +4,11 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model
+from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from horae.api.models import View
@@ -154,12 +156,29 @@ class AttemptList(View):
 
 
 def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
-    """Return the model of a job of this type, with the fields that the type adds."""
-    if job_type.response_model is None:
+    """Return the model of a job of this type: with the fields that the type adds, and with the type
+    of its result, for programs that generate theirs from the document.
+    """
+    added = job_type.response_model
+    result = _result_type_of(job_type)
+    if added is None and result is Any:
         return JobDetail
-    added: type[BaseModel] = job_type.response_model
     # The common fields come first: a type cannot replace them.
-    return create_model(f"{job_type.type}_job", __base__=(JobDetail, added))
+    base = (JobDetail,) if added is None else (JobDetail, added)
+    field = Field(None, description="What the job returned; null until it has finished.")
+    own: dict[str, Any] = {} if result is Any else {"result": (result | None, field)}
+    return create_model(f"{job_type.type}_job", __base__=base, **own)
+
+
+def _result_type_of(job_type: JobType[Any]) -> Any:
+    """Return the type of the result; `Any` without one, or if no schema describes it."""
+    if job_type.returns in (None, NoneType):
+        return Any
+    try:
+        TypeAdapter(job_type.returns).json_schema(mode="serialization")
+    except (PydanticUserError, NameError):  # it names, or is, what pydantic does not know
+        return Any
+    return job_type.returns
 
 
 class JobViews:

@@ -70,6 +70,23 @@ describe('<horae-job>', () => {
     expect(failed.root.querySelector('[role=alert]')?.textContent).toBe('No such table.')
   })
 
+  it('has a name, and the failed colour only when it has failed', async () => {
+    server.put(jobOf(5, 'started'), jobOf(6, 'failed'), jobOf(7, 'cancelled'))
+    const html = '<horae-job job-id="ID" name="Import of people.csv"></horae-job>'
+    for (const [id, failed] of [
+      ['5', false],
+      ['6', true],
+      ['7', false],
+    ] as const) {
+      const { root } = await place(html.replace('ID', id))
+      await pass(200)
+      expect(root.querySelector('[part=name]')?.textContent).toBe('Import of people.csv')
+      const bar = root.querySelector('[role=progressbar]')
+      expect(bar?.getAttribute('aria-label')).toBe('Import of people.csv')
+      expect(root.querySelector('.horae-progress__bar--failed') !== null).toBe(failed)
+    }
+  })
+
   it('stops polling when it is removed from the page', async () => {
     server.put(jobOf(5, 'started'))
     await place('<horae-job job-id="5"></horae-job>')
@@ -95,6 +112,12 @@ describe('<horae-progress>', () => {
     )
     expect(root.textContent).toBe('120% · Full')
     expect(root.querySelector('.horae-progress__bar--over')).not.toBeNull()
+  })
+
+  it('has a name and a failed colour', async () => {
+    const { root } = await place('<horae-progress value="40" name="Copy" failed></horae-progress>')
+    expect(root.querySelector('[role=progressbar]')?.getAttribute('aria-label')).toBe('Copy')
+    expect(root.querySelector('.horae-progress__bar--failed')).not.toBeNull()
   })
 
   it('can hide the percentage', async () => {

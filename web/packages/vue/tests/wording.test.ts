@@ -1,6 +1,20 @@
 import { describe, expect, it } from 'vitest'
 
-import { HoraeError, messagesFor, shownError } from '../src'
+import {
+  HoraeError,
+  isCancelled,
+  isFailed,
+  isFinished,
+  isPending,
+  isStarted,
+  isUnfinished,
+  labelOf,
+  labelTextOf,
+  messagesFor,
+  shownError,
+  stateOf,
+} from '../src'
+import { jobOf } from './fakes'
 
 const text = (status: number, code: string, detail: unknown): string =>
   shownError(new HoraeError(status, code, detail), messagesFor('en')).message
@@ -23,5 +37,29 @@ describe('the text of an error', () => {
 
   it('contains an error code only if there is nothing else', () => {
     expect(text(502, 'ERROR_HTTP_502', '')).toBe('the server answered with 502 (ERROR_HTTP_502).')
+  })
+})
+
+describe('the state and the label of a job', () => {
+  it('are apart', () => {
+    const job = jobOf(1, 'importing-table')
+    expect([stateOf(job), labelOf(job), labelTextOf(job)]).toEqual([
+      'started',
+      'importing-table',
+      'Importing table',
+    ])
+    expect([labelOf(jobOf(1, 'failed')), labelTextOf(jobOf(1, 'started'))]).toEqual([null, ''])
+  })
+
+  it('have predicates', () => {
+    const names = (state: string): string[] =>
+      Object.entries({ isPending, isStarted, isUnfinished, isFinished, isFailed, isCancelled })
+        .filter(([, holds]) => holds(jobOf(1, state)))
+        .map(([name]) => name)
+    expect(names('pending')).toEqual(['isPending', 'isUnfinished'])
+    expect(names('copying')).toEqual(['isStarted', 'isUnfinished'])
+    expect(names('finished')).toEqual(['isFinished'])
+    expect(names('failed')).toEqual(['isFailed'])
+    expect(names('cancelled')).toEqual(['isCancelled'])
   })
 })

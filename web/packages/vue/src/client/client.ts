@@ -1,4 +1,6 @@
 import type { JobAttempt, JobDetail, JobId, JobPage, JobQuery, Me } from '../api/model'
+import type { CreateJob, GetJob, JobTypes } from '../api/jobTypes'
+import { plainCell, type CreateCell } from '../events/cell'
 import type { EventFeed } from '../events/feed'
 import type { Channel } from '../events/streamLease'
 import { SharedFeed } from '../events/sharedFeed'
@@ -8,10 +10,10 @@ import { createTransport, type Transport, type TransportOptions } from './transp
 export interface JobsApi {
   list: (query?: JobQuery, signal?: AbortSignal) => Promise<JobPage>
   /** Read a job with its parameters and result. */
-  get: (id: JobId, signal?: AbortSignal) => Promise<JobDetail>
+  get: GetJob<JobTypes>
   attempts: (id: JobId, signal?: AbortSignal) => Promise<readonly JobAttempt[]>
   /** Start a job of a public type. */
-  create: (type: string, parameters?: Readonly<Record<string, unknown>>) => Promise<JobDetail>
+  create: CreateJob<JobTypes>
   cancel: (id: JobId) => Promise<JobDetail>
   /** Retry a failed or cancelled job. Returns the new job. */
   retry: (id: JobId) => Promise<JobDetail>
@@ -43,7 +45,13 @@ export interface ClientOptions extends Omit<TransportOptions, 'token'> {
   readonly shareEvents?: boolean
 }
 
-export function createClient(options: ClientOptions = {}): HoraeClient {
+/**
+ * Create a client. It depends on no framework: `createCell` decides how the status of the event stream is held.
+ */
+export function createClient(
+  options: ClientOptions = {},
+  createCell: CreateCell = plainCell,
+): HoraeClient {
   const { token: initial, feed, shareEvents = true, ...rest } = options
   const listeners = new Set<() => void>()
   let token = typeof initial === 'function' ? null : (initial ?? null)
@@ -56,6 +64,7 @@ export function createClient(options: ClientOptions = {}): HoraeClient {
       open: (lastEventId, signal) => openEvents(transport, lastEventId, signal),
       audience: () => audienceOf(transport, rest.baseUrl ?? ''),
       channel: shareEvents ? openChannel() : null,
+      createCell,
     })
 
   return {
@@ -85,7 +94,9 @@ function jobsApi(transport: Transport): JobsApi {
       const path = `/api/jobs/${id}/attempts/`
       return (await transport.json<{ attempts: JobAttempt[] }>('GET', path, { signal })).attempts
     },
-    create: (type, parameters = {}) => post(`types/${encodeURIComponent(type)}/`, parameters),
+    // The types of an application describe what its server sends; nothing else can check them.
+    create: ((type: string, parameters: object = {}) =>
+      post(`types/${encodeURIComponent(type)}/`, parameters)) as CreateJob<JobTypes>,
     cancel: (id) => post(`${id}/cancel/`),
     retry: (id) => post(`${id}/retry/`),
     reschedule: (id, time) => post(`${id}/reschedule/`, time),

@@ -52,8 +52,12 @@ function endOf(id: JobId | null, job: Job | null, isGone: boolean): JobEnd | nul
 
 function callBack({ outcome, job }: JobEnd, callbacks: JobEndCallbacks): void {
   if (outcome === 'gone') callbacks.onJobGone?.(job)
-  if (job === null) return
-  if (outcome === 'finished') callbacks.onJobFinished?.(job)
-  if (outcome === 'failed') callbacks.onJobFailed?.(job)
-  if (outcome === 'cancelled') callbacks.onJobCancelled?.(job)
+  else if (job !== null) reportEnd(job, callbacks)
+}
+
+/** Call the callback for the outcome of a job that has ended. */
+export function reportEnd(job: Job, callbacks: JobEndCallbacks): void {
+  if (job.state === 'finished') callbacks.onJobFinished?.(job)
+  if (job.state === 'failed') callbacks.onJobFailed?.(job)
+  if (job.state === 'cancelled') callbacks.onJobCancelled?.(job)
 }

@@ -1,4 +1,5 @@
-import { createClient, type ClientOptions } from '../client/client'
+import type { ClientOptions } from '../client/client'
+import { createClient } from '../client/reactiveClient'
 import type { JobSource } from '../composables/jobHandle'
 import { JobTracker } from '../tracking/tracker'
 

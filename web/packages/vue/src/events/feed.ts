@@ -1,5 +1,4 @@
-import { shallowReadonly, shallowRef, type Ref } from 'vue'
-
+import { plainCell, type Cell, type CreateCell } from './cell'
 import { EventParser, type ServerSentEvent } from './parser'
 
 /**
@@ -15,7 +14,7 @@ export interface FeedListener {
 
 /** A source of server-sent events for any number of listeners. It is connected while there are listeners. */
 export interface EventFeed {
-  readonly status: Readonly<Ref<FeedStatus>>
+  readonly status: Readonly<Cell<FeedStatus>>
   subscribe: (listener: FeedListener) => () => void
   /** Close the connection and open a new one now, for example after a login. */
   reconnect: () => void
@@ -35,6 +34,8 @@ export interface FeedOptions {
   readonly retryCeiling?: number
   /** Milliseconds without data after which the connection counts as lost: the server sends heartbeats. */
   readonly silence?: number
+  /** How the status is held: Vue's `shallowRef`, for example. A plain object by default. */
+  readonly createCell?: CreateCell
 }
 
 const DEFAULTS = { retry: 1000, retryCeiling: 30_000, silence: 45_000 }
@@ -43,8 +44,7 @@ const DEFAULTS = { retry: 1000, retryCeiling: 30_000, silence: 45_000 }
 export class StreamFeed implements EventFeed {
   readonly #settings: FeedOptions & typeof DEFAULTS
   readonly #listeners = new Set<FeedListener>()
-  readonly #status = shallowRef<FeedStatus>('closed')
-  readonly status = shallowReadonly(this.#status)
+  readonly #status: Cell<FeedStatus>
   #connection: AbortController | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
@@ -54,6 +54,11 @@ export class StreamFeed implements EventFeed {
   constructor(options: FeedOptions) {
     this.#settings = { ...DEFAULTS, ...options }
     this.#retry = this.#settings.retry
+    this.#status = (options.createCell ?? plainCell)<FeedStatus>('closed')
+  }
+
+  get status(): Readonly<Cell<FeedStatus>> {
+    return this.#status
   }
 
   subscribe(listener: FeedListener): () => void {

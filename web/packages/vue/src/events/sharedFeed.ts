@@ -1,6 +1,5 @@
-import { shallowReadonly, shallowRef } from 'vue'
-
 import { PAGE, type PageVisibility } from '../page/visibility'
+import { plainCell, type Cell } from './cell'
 import {
   StreamFeed,
   type EventFeed,
@@ -42,8 +41,7 @@ export class SharedFeed implements EventFeed {
   readonly #page: PageVisibility
   readonly #ownStream: StreamFeed
   readonly #listeners = new Set<FeedListener>()
-  readonly #status = shallowRef<FeedStatus>('closed')
-  readonly status = shallowReadonly(this.#status)
+  readonly #status: Cell<FeedStatus>
   #lease: StreamLease | null = null
   /** Whose events this tab receives. Only valid while `#joined`. */
   #audience: string | null = null
@@ -63,10 +61,15 @@ export class SharedFeed implements EventFeed {
   constructor(options: SharedFeedOptions) {
     this.#options = options
     this.#page = options.page ?? PAGE
+    this.#status = (options.createCell ?? plainCell)<FeedStatus>('closed')
     this.#ownStream = new StreamFeed({
       ...options,
       open: (lastEventId, signal) => this.#open(lastEventId, signal),
     })
+  }
+
+  get status(): Readonly<Cell<FeedStatus>> {
+    return this.#status
   }
 
   subscribe(listener: FeedListener): () => void {

@@ -32,3 +32,19 @@ export function isOutdated(report: Job, known: Job): boolean {
   }
   return Date.parse(report.updated_on) < Date.parse(known.updated_on)
 }
+
+type Stated = Pick<Job, 'state'>
+
+export const isPending = (job: Stated): boolean => job.state === 'pending'
+/** Whether a body runs now; `isUnfinished` also counts jobs that wait. */
+export const isStarted = (job: Stated): boolean => stateOf(job) === 'started'
+/** Pending or started, as `jobIsRunning` of `useJob`. */
+export const isUnfinished = (job: Stated): boolean => !hasEnded(job)
+export const isFinished = (job: Stated): boolean => job.state === 'finished'
+export const isFailed = (job: Stated): boolean => job.state === 'failed'
+export const isCancelled = (job: Stated): boolean => job.state === 'cancelled'
+
+/** Return the label that a running job has given itself, apart from its state; null if it has none. */
+export function labelOf(job: Stated): string | null {
+  return (JOB_STATES as readonly string[]).includes(job.state) ? null : job.state
+}

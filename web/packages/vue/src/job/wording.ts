@@ -1,7 +1,7 @@
 import type { Job } from '../api/model'
 import { HoraeError, ERROR_JOB_NOT_CANCELLABLE, Unreachable } from '../client/errors'
 import type { Messages } from '../i18n/messages'
-import { JOB_STATES } from './states'
+import { labelOf, stateOf } from './states'
 
 /** Converts a label of a job into a text for the user. Returns undefined to use the default text. */
 export type LabelText = (label: string, job: Job) => string | undefined
@@ -11,9 +11,13 @@ export type LabelText = (label: string, job: Job) => string | undefined
  * `Importing table`.
  */
 export function humanReadableState(job: Job, messages: Messages, labelText?: LabelText): string {
-  const state = JOB_STATES.find((known) => known === job.state)
-  if (state) return messages.states[state]
-  return labelText?.(job.state, job) ?? sentenceOf(job.state)
+  return labelTextOf(job, labelText) || messages.states[stateOf(job)]
+}
+
+/** Return the label of a running job as a text for the user, apart from its state; empty if it has none. */
+export function labelTextOf(job: Job, labelText?: LabelText): string {
+  const label = labelOf(job)
+  return label === null ? '' : (labelText?.(label, job) ?? sentenceOf(label))
 }
 
 function sentenceOf(label: string): string {

@@ -5,11 +5,14 @@ export interface PageVisibility {
   readonly onChange: (listener: () => void) => () => void
 }
 
+/** Whether there is a page at all. At server-side rendering there is none, so nothing is requested or followed. */
+export const HAS_PAGE: boolean = typeof document !== 'undefined'
+
 /** The current page. Without a document, as in server-side rendering, it counts as visible. */
 export const PAGE: PageVisibility = {
-  isHidden: () => typeof document !== 'undefined' && document.hidden,
+  isHidden: () => HAS_PAGE && document.hidden,
   onChange: (listener) => {
-    if (typeof document === 'undefined') return () => undefined
+    if (!HAS_PAGE) return () => undefined
     document.addEventListener('visibilitychange', listener)
     return () => document.removeEventListener('visibilitychange', listener)
   },

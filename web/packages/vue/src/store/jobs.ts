@@ -17,7 +17,7 @@ export const useJobStore = defineStore('horae-jobs', () => {
     unfinishedJobs: tracker.unfinishedJobs,
     get: tracker.get.bind(tracker),
     isGone: tracker.isGone.bind(tracker),
-    create: tracker.create.bind(tracker),
+    create: tracker.create,
     track: tracker.track.bind(tracker),
     follow: tracker.follow.bind(tracker),
     load: tracker.load.bind(tracker),

@@ -8,7 +8,8 @@ import {
   type Plugin,
 } from 'vue'
 
-import { createClient, type ClientOptions, type HoraeClient } from '../client/client'
+import type { ClientOptions, HoraeClient } from '../client/client'
+import { createClient } from '../client/reactiveClient'
 import { messagesFor, type Messages } from '../i18n/messages'
 import type { LabelText } from '../job/wording'
 import type { PollingOptions } from '../tracking/polling'

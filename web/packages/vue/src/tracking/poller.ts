@@ -3,7 +3,7 @@ import { shallowRef, type Ref } from 'vue'
 import type { JobId } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { Unauthorized } from '../client/errors'
-import { PAGE } from '../page/visibility'
+import { HAS_PAGE, PAGE } from '../page/visibility'
 import type { ServerSentEvent } from '../events/parser'
 import type { JobCache } from './jobCache'
 import { parseJobEvent } from './jobEvents'
@@ -57,7 +57,7 @@ export class JobPoller {
   /** Start, continue or stop, depending on which jobs are active now. */
   update(): void {
     const ids = this.#cache.activeIds()
-    if (ids.length === 0 || this.#unauthorized) {
+    if (!HAS_PAGE || ids.length === 0 || this.#unauthorized) {
       this.#stop()
       return
     }

@@ -1,8 +1,14 @@
 import type { JobsApi } from '../client/client'
-import type { Job, JobId, JobQuery } from '../api/model'
+import type { Job, JobId, JobQuery, Me } from '../api/model'
 
 /** The number of ids in one request: proxies limit the length of a URL. */
 const IDS_PER_REQUEST = 200
+
+/** Return the query for the user's own unfinished jobs; staff also see those of others. */
+export function unfinishedJobsOf({ id, sees_all }: Me): JobQuery {
+  const states = ['!finished', '!failed', '!cancelled']
+  return sees_all ? { states, owner: id } : { states }
+}
 
 /** Read all pages of a list. */
 export async function listAll(

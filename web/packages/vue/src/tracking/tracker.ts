@@ -1,12 +1,14 @@
 import { computed, type ComputedRef, type Ref } from 'vue'
 
-import type { Job, JobId, JobQuery } from '../api/model'
+import type { CreateJob, JobTypes } from '../api/jobTypes'
+import type { Job, JobId } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { hasEnded } from '../job/states'
+import { HAS_PAGE } from '../page/visibility'
 import { JobCache } from './jobCache'
 import { JobPoller, type TrackerStatus } from './poller'
 import { DEFAULT_POLLING, type PollingOptions } from './polling'
-import { listAll } from './requests'
+import { listAll, unfinishedJobsOf } from './requests'
 
 export interface TrackerOptions {
   readonly client: HoraeClient
@@ -52,9 +54,8 @@ export class JobTracker {
   }
 
   /** Start a job of a public type and track it until it ends. */
-  create(type: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<Job> {
-    return this.#act(this.#client.jobs.create(type, parameters))
-  }
+  readonly create: CreateJob<JobTypes> = (type, ...parameters) =>
+    this.#act(this.#client.jobs.create(type, ...parameters))
 
   /** Track a job that another request has started until it ends. Returns the newest known version of it. */
   track(job: Job): Job {
@@ -81,9 +82,10 @@ export class JobTracker {
    * left out.
    */
   async load(): Promise<void> {
+    if (!HAS_PAGE) return // the browser will do it
     const session = this.session.value
     const requestedAt = this.#cache.revision
-    const unfinished = await listAll(this.#client.jobs, await this.#ownJobsQuery())
+    const unfinished = await listAll(this.#client.jobs, unfinishedJobsOf(await this.#client.me()))
     if (session !== this.session.value) return
     for (const job of unfinished) this.#cache.track(job, requestedAt)
     this.#poller.resume()
@@ -123,18 +125,12 @@ export class JobTracker {
     this.#poller.dispose()
   }
 
-  /** Build the query for the unfinished jobs of the user. */
-  async #ownJobsQuery(): Promise<JobQuery> {
-    const states = ['!finished', '!failed', '!cancelled']
-    const { id, sees_all } = await this.#client.me()
-    return sees_all ? { states, owner: id } : { states }
-  }
-
-  async #act(request: Promise<Job>): Promise<Job> {
+  /** Track the job of a response, and return it with what lists leave out, such as its result. */
+  async #act<Found extends Job>(request: Promise<Found>): Promise<Found> {
     const session = this.session.value
     const job = await request
     // A response that arrives after a logout belongs to the previous user.
-    return session === this.session.value ? this.track(job) : job
+    return session === this.session.value ? { ...job, ...this.track(job) } : job
   }
 }
 

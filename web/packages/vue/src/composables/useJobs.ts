@@ -1,0 +1,13 @@
+import { computed, type ComputedRef } from 'vue'
+
+import type { Job } from '../api/model'
+import { useJobStore } from '../store/jobs'
+
+/**
+ * Return the known jobs for which the predicate holds, ordered by id: for example the imports of one table that have not
+ * ended, `useJobs((job) => job.type === 'import_table' && isUnfinished(job))`.
+ */
+export function useJobs(predicate: (job: Job) => boolean): ComputedRef<readonly Job[]> {
+  const store = useJobStore()
+  return computed(() => store.jobs.filter(predicate))
+}
