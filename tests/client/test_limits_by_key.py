@@ -288,7 +288,7 @@ def test_why_a_job_waits(horae: Horae) -> None:
     def mail() -> None: ...
 
     first, second = (horae.jobs.start("call", account="a") for _ in range(2))
-    assert reason(second.id) == "It cannot start: no node that runs knows its type."
+    assert reason(second.id) == "It cannot start: no node runs jobs."
     database = horae.components.database
     database.transact(nodes.register, record_of(horae.registry, NodeOptions(queues=("default",))))
     assert reason(second.id) == "No node has looked at its limits yet."
@@ -301,7 +301,7 @@ def test_why_a_job_waits(horae: Horae) -> None:
     after = horae.jobs.start(mail, after=[second])
     assert reason(after.id) == f"It waits for other jobs to end: {second.id}."
     free = horae.jobs.start(mail)
-    assert reason(free.id) == "No node that knows its type and serves its queue has a free slot."
+    assert reason(free.id) == "A node with a free slot takes it next."
     unserved = horae.jobs.start(mail, queue="elsewhere")
     for _ in ("plain", "limited", "fair"):
         assert (
@@ -367,10 +367,7 @@ async def test_coroutines_do_the_same(horae: Horae) -> None:
     await horae.aio.queues.fair("mail", "owner")
     assert [view.fair_by for view in await horae.aio.queues.list()] == ["owner"]
     job = await horae.aio.jobs.start("call", account="a")
-    assert (
-        await horae.aio.jobs.waiting_reason(job.id)
-        == "It cannot start: no node that runs knows its type."
-    )
+    assert await horae.aio.jobs.waiting_reason(job.id) == "It cannot start: no node runs jobs."
 
 
 class Login(BaseModel):

@@ -15,9 +15,11 @@ from horae.api.views import (
     AttemptList,
     JobDetail,
     JobList,
+    JobWhyItem,
     LogLevel,
     LogLines,
     attempt_views,
+    job_why_item,
     log_views,
 )
 from horae.client.jobs import JobPage, wanted_states
@@ -216,6 +218,15 @@ async def list_attempts(
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
     return attempt_views(found, technical=actor.sees_all)
+
+
+@router.get("/{job_id}/why/", responses=document_errors(404))
+async def explain_job(
+    services: ServicesHere, actor: Authenticated, job_id: JobIdInPath
+) -> JobWhyItem:
+    """Say why a job has not started, its place and an estimate, or what has become of it."""
+    found = await services.jobs.why(job_id, owner=actor.reading_as)
+    return job_why_item(found, technical=actor.sees_all)
 
 
 @router.get("/{job_id}/logs/", responses=document_errors(400, 403, 404))

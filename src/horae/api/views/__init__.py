@@ -10,6 +10,7 @@ from horae.api.views.history import (
     history_series,
 )
 from horae.api.views.job_logs import LogLevel, LogLines, log_views
+from horae.api.views.job_why import JobWhyItem, job_why_item
 from horae.api.views.jobs import (
     AttemptList,
     JobDetail,
@@ -67,6 +68,7 @@ __all__ = [
     "JobList",
     "JobView",
     "JobViews",
+    "JobWhyItem",
     "LaneList",
     "LimitItem",
     "LimitList",
@@ -90,6 +92,7 @@ __all__ = [
     "attempt_views",
     "deployment_list",
     "history_series",
+    "job_why_item",
     "log_views",
     "node_item",
     "overview_item",

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import typer
 
-from horae.cli.escaping import indented
+from horae.cli.escaping import indented, printable
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.client.shown_parameters import shown_parameters
-from horae.domain.jobs import Job, JobState, WaitsFor
+from horae.domain.jobs import Job, JobState, WaitsFor, Why
 from horae.types import Registry
 
 WAITS: Final = {
@@ -81,6 +81,30 @@ def print_job(job: Job, values: Mapping[str, Any]) -> None:
     for each in attempts:
         if each.traceback:
             typer.echo(f"\nattempt {each.attempt}:\n    {indented(each.traceback)}")
+
+
+def print_why(why: Why) -> None:
+    """Print why a job waits: the sentence, and what is known besides."""
+    typer.echo(printable(why.text))
+    estimate = None
+    if why.starts_at is not None:
+        estimate = f"about {local_time(why.starts_at)} ({why.reckoned})"
+    ahead = None
+    if why.ahead is not None:
+        ahead = f"{'at least ' if why.ahead_is_least else ''}{why.ahead:,}"
+    print_fields(
+        (
+            ("until", why.until),
+            ("since", why.since),
+            ("by", why.by),
+            ("note", why.note),
+            ("node", why.node),
+            ("jobs before it", ahead),
+            ("starts", estimate),
+            ("fails if not begun", why.fails_at),
+            ("held by jobs", ", ".join(map(str, why.holders))),
+        )
+    )
 
 
 def line_of(job: Job) -> str:

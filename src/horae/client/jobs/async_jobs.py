@@ -51,6 +51,7 @@ class AsyncJobs(OnThreads[Jobs]):
     logs = on_thread(Jobs.logs)
     count = on_thread(Jobs.count)
     waiting_reason = on_thread(Jobs.waiting_reason)
+    why = on_thread(Jobs.why)
     weight = on_thread(Jobs.weight)
     get_group = on_thread(Jobs.get_group)
     retry = on_thread(Jobs.retry, Use.CHANGE)

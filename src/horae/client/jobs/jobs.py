@@ -48,6 +48,7 @@ from horae.client.jobs.creating import (
     with_meta_of,
     with_retries,
 )
+from horae.client.jobs.explaining import explain
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.searching import SEARCH_TIME, search_for
@@ -75,6 +76,7 @@ from horae.domain.jobs import (
     Query,
     Unique,
     Whose,
+    Why,
     check_level,
     place_of,
     progress_of,
@@ -543,6 +545,14 @@ class Jobs:
         Raises `JobDoesNotExist`.
         """
         return self._database.autocommit(waiting_reason, self._read(job_id, owner))
+
+    def why(self, job_id: int, *, owner: Whose = EVERYBODY) -> Why:
+        """Return why the job has not started, or what has become of it: the reason that decides
+        first, its place, an estimate of its start, and until when.
+
+        Raises `JobDoesNotExist`.
+        """
+        return explain(self._database, self._registry, self._live, self.get(job_id, owner=owner))
 
     def weight(self, job_id: int, *, owner: Whose = EVERYBODY) -> int:
         """Return how much the job counts under the limits of its type. Raises `JobDoesNotExist`."""

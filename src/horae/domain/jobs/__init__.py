@@ -121,6 +121,7 @@ from horae.domain.jobs.uniqueness import (
     debounce_of,
 )
 from horae.domain.jobs.waits import Prerequisite, Wait, WaitTarget, circle_of, described
+from horae.domain.jobs.why import MOST_COUNTED, Reason, Waiting, Why, ahead_text
 
 __all__ = [
     "ACTIVE",
@@ -140,6 +141,7 @@ __all__ = [
     "MAX_CRASHES",
     "MOST_BYTES",
     "MOST_CHARACTERS",
+    "MOST_COUNTED",
     "MOST_IDS",
     "MOST_LINES",
     "OF_SCHEDULE",
@@ -193,6 +195,7 @@ __all__ = [
     "Prerequisite",
     "Progress",
     "Query",
+    "Reason",
     "Retention",
     "Retry",
     "RetryRules",
@@ -209,10 +212,13 @@ __all__ = [
     "UniqueKey",
     "Wait",
     "WaitTarget",
+    "Waiting",
     "WaitsFor",
     "Whose",
+    "Why",
     "advance",
     "after_dependencies",
+    "ahead_text",
     "check_label",
     "check_level",
     "check_on_duplicate",

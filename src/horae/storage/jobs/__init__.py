@@ -32,6 +32,7 @@ from horae.storage.jobs.owed_hooks import (
     OwedHook,
 )
 from horae.storage.jobs.reading import COLUMNS, JobFilter, PastAttempt, job_from
+from horae.storage.jobs.serving import why_no_node
 from horae.storage.jobs.tables import (
     ENDED_NOW,
     EVERY_QUEUE,
@@ -57,7 +58,6 @@ from horae.storage.jobs.tables import (
     queues_to_leave_out,
     row_id,
 )
-from horae.storage.jobs.waiting_reason import why_no_node
 from horae.storage.jobs.waiting_sample import sample_of_waiting
 
 __all__ = [

@@ -121,6 +121,26 @@ STARTED: Final = {
 }
 
 
+def may_be_claimed(closed: Select[Any]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions under which a node may claim a job that is ready.
+
+    `closed`: names of queues to leave out.
+    """
+    return (
+        jobs.c.run_at <= database_now(),
+        has_not_expired(),
+        # The next lease and attempt must be within their limits.
+        jobs.c.lease < constant(MOST_LEASES),
+        jobs.c.attempt < constant(MOST_ATTEMPTS),
+        member_of(jobs.c.type, "types"),
+        or_(
+            bindparam("every_queue", type_=Boolean()),
+            member_of(jobs.c.queue, "queues"),
+        ),
+        and_readable(jobs.c.queue.not_in(closed)),
+    )
+
+
 def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
     """Select the due jobs that a node may claim, in order.
 
@@ -128,20 +148,7 @@ def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
     """
     return (
         select(*columns)
-        .where(
-            IS_READY,
-            jobs.c.run_at <= database_now(),
-            has_not_expired(),
-            # The next lease and attempt must be within their limits.
-            jobs.c.lease < constant(MOST_LEASES),
-            jobs.c.attempt < constant(MOST_ATTEMPTS),
-            member_of(jobs.c.type, "types"),
-            or_(
-                bindparam("every_queue", type_=Boolean()),
-                member_of(jobs.c.queue, "queues"),
-            ),
-            and_readable(jobs.c.queue.not_in(closed)),
-        )
+        .where(IS_READY, *may_be_claimed(closed))
         .order_by(*ready_order)
         # The limit is a subquery, so that the plan does not depend on its value: PostgreSQL then
         # estimates a tenth of the ready jobs and follows the index in its order. With a number that

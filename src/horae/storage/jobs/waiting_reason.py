@@ -1,50 +1,104 @@
-"""The one place that decides why a pending job has not started, in one sentence."""
+"""The one place that decides why a pending job has not started.
 
-from typing import Any, Final
+The reasons are asked in the order in which a claim would find them, and with its own conditions:
+the place of a job is counted with `may_be_claimed`, and what limits hold back is what the claim's
+own choice among lanes would hold back. A property test compares the reason with the claim.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
 
-from horae.domain.cluster import Capabilities
-from horae.domain.jobs import OWN_BACKEND, Job, JobId, JobState, WaitsFor
+from horae.domain.jobs import (
+    OWN_BACKEND,
+    GroupId,
+    Job,
+    JobId,
+    JobState,
+    NodeId,
+    Reason,
+    Waiting,
+    WaitsFor,
+    ahead_text,
+)
 from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.redaction import MASK
-from horae.storage.engine import EPOCH, MICROSECOND, database_now, seconds_since
+from horae.storage.engine import (
+    EPOCH,
+    MICROSECOND,
+    database_now,
+    microseconds_now,
+    seconds_since,
+)
+from horae.storage.jobs import queue_place
+from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.limits import running_weights
-from horae.storage.jobs.tables import EVERYTHING_IS_PAUSED, jobs, nodes, queues
+from horae.storage.jobs.limits.lane_claims import LATEST_MOMENT, Foreseen, foresee
+from horae.storage.jobs.limits.limited_claims import room_in_queues
+from horae.storage.jobs.queue_place import Ahead, Before, jobs_ahead_in_lane, jobs_before
+from horae.storage.jobs.serving import WHY_NOT, Serving, live_nodes, reason_of, serving
+from horae.storage.jobs.tables import (
+    EVERY_QUEUE,
+    EVERYTHING_IS_PAUSED,
+    IS_HELD,
+    IS_WAITING,
+    has_not_expired,
+    jobs,
+    queues,
+)
 
 MOST_NAMED: Final = 5
-"""Maximum number of jobs that a sentence names."""
+"""Maximum number of jobs that are named."""
 
 _of_job = jobs.c.id == bindparam("job_id")
+_everything = queues.alias("everything")
+_in_queue = jobs.alias("in_queue")
 FACTS: Final = (
     select(
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"),
+        cast(has_not_expired(), Boolean()).label("is_in_time"),
         jobs.c.lane_id,
+        jobs.c.retry_reason,
         queues.c.paused_at,
+        queues.c.opened_at,
+        queues.c.note,
         EVERYTHING_IS_PAUSED.label("everything_is_paused"),
+        _everything.c.paused_at.label("everything_paused_at"),
+        _everything.c.opened_at.label("everything_opened_at"),
+        _everything.c.note.label("note_of_everything"),
         seconds_since(jobs.c.sent_at).label("sent"),
         queues.c.backend,
         queues.c.concurrency_limit,
         queues.c.fair_by,
         queues.c.limits.label("queue_limits"),
+        lanes.c.held_by,
+        lanes.c.weight,
+    )
+    .select_from(
+        jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
+        .outerjoin(_everything, _everything.c.name == EVERY_QUEUE)
+        .outerjoin(lanes, lanes.c.id == jobs.c.lane_id)
+    )
+    .where(_of_job)
+)
+BUCKET: Final = (
+    select(
         buckets.c.limit_name,
         buckets.c.key,
         buckets.c.opens_at,
         limits.c.declared,
         limits.c.changed,
-        lanes.c.weight,
-        lanes.c.held_by,
+        microseconds_now().label("now"),
     )
-    .select_from(
-        jobs.outerjoin(queues, queues.c.name == jobs.c.queue)
-        .outerjoin(lanes, lanes.c.id == jobs.c.lane_id)
-        .outerjoin(buckets, buckets.c.id == lanes.c.held_by)
-        .outerjoin(limits, limits.c.name == buckets.c.limit_name)
-    )
-    .where(_of_job)
+    .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
+    .where(buckets.c.id == bindparam("bucket"))
 )
 AWAITED: Final = (
     select(dependencies.c.after_id)
@@ -54,104 +108,337 @@ AWAITED: Final = (
 )
 RUNNING: Final = running_weights(lane_buckets.c.bucket_id == bindparam("bucket"))
 GROUP: Final = select(groups.c.id).where(groups.c.then_id == bindparam("job_id"))
-NODES: Final = select(nodes.c.roles, nodes.c.types, nodes.c.queues)
+LANES_WAIT: Final = select(
+    select(jobs.c.id).where(IS_WAITING, jobs.c.waits_for == WaitsFor.LIMIT).exists()
+)
+HOLDERS: Final = (
+    select(jobs.c.id)
+    .select_from(jobs.join(lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id))
+    .where(IS_HELD, lane_buckets.c.bucket_id == bindparam("bucket"))
+    .order_by(jobs.c.id)
+    .limit(MOST_NAMED)
+)
+HOLDERS_OF_QUEUE: Final = (
+    select(jobs.c.id)
+    .where(IS_HELD, jobs.c.queue == bindparam("queue"))
+    .order_by(jobs.c.id)
+    .limit(MOST_NAMED)
+)
 
 
 def waiting_reason(connection: Connection, job: Job) -> str | None:
-    """Return why a pending job has not started; None for other jobs."""
-    if job.state is not JobState.PENDING:
-        return None
+    """Return in one sentence why a pending job has not started; None for other jobs."""
+    return read_waiting(connection, job).text if job.state is JobState.PENDING else None
+
+
+def read_waiting(connection: Connection, job: Job) -> Waiting:
+    """Return what a pending job waits for."""
     if job.waits_for is WaitsFor.JOBS:
         return _waits_for_jobs(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
     if facts is None:
+        return Waiting(reason=Reason.GONE, text="It was deleted.")
+    waiting = _held_by_its_row(job, facts) or _held_by_its_queue(job, facts)
+    if waiting is None:
+        waiting = _among_others(connection, job, facts)
+    if job.waits_for is not None or facts.paused_at or facts.everything_paused_at:
+        return waiting  # the time limit of pending jobs does not run
+    moments = (job.run_at, facts.opened_at, facts.everything_opened_at)
+    since = max(moment for moment in moments if moment is not None)
+    return replace(waiting, counts_from=since)
+
+
+def _among_others(connection: Connection, job: Job, facts: Any) -> Waiting:
+    """Return what a job waits for that may start as far as its row and its queue are concerned."""
+    live = live_nodes(connection)
+    kinds = serving(live, job.type, job.queue)
+    waiting = None
+    if facts.lane_id is not None:
+        waiting = _in_its_lane(connection, job, facts, kinds)
+        if waiting.reason is Reason.LIMIT:  # it holds whether a node runs or not
+            return waiting
+    missing = reason_of(live, job.type, job.queue)
+    if missing is not None:
+        return Waiting(reason=missing, text=f"It cannot start: {WHY_NOT[missing]}.")
+    if job.waits_for is WaitsFor.LIMIT:
+        return waiting or Waiting(
+            reason=Reason.UNFILED, text="No node has looked at its limits yet."
+        )
+    return _in_line(connection, job, facts, kinds)
+
+
+def ends_per_second(connection: Connection, job: Job, waiting: Waiting) -> float | None:
+    """Return how many jobs ended a second lately of those that a job waits for; None: too few."""
+    kinds = serving(live_nodes(connection), job.type, job.queue)
+    if not kinds or waiting.reason not in (Reason.SLOT, Reason.QUEUE_LIMIT):
         return None
-    queue = f"queue {quoted(job.queue)}"
-    runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
-    if not facts.is_due:
-        reason = f"It is due at {job.run_at:%Y-%m-%d %H:%M:%S} UTC."
-    elif facts.everything_is_paused:
-        reason = "Everything is paused."
-    elif facts.paused_at is not None:
-        reason = f"Queue {quoted(job.queue)} is paused."
-    elif job.waits_for is WaitsFor.LIMIT and runs_elsewhere:
-        reason = (
-            f"It cannot start: its limits hold only on Horae's nodes, and {queue} has the backend"
-            f" {quoted(facts.backend)}."
-        )
-    elif facts.limit_name is not None:
-        reason = _held_by_limit(connection, facts)
-    elif facts.sent is not None:
-        reason = (
-            f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its type"
-            " has claimed it yet."
-        )
-    elif runs_elsewhere:
-        reason = (
-            f"No message about it was sent yet: {queue} has the backend {quoted(facts.backend)}."
-        )
+    queue = job.queue if waiting.reason is Reason.QUEUE_LIMIT else None
+    return queue_place.ends_per_second(connection, kinds[0].scope, queue)
+
+
+def holders(connection: Connection, waiting: Waiting, queue: str) -> tuple[JobId, ...]:
+    """Return the first few jobs that run under the limit that holds a job of this queue back."""
+    if waiting.bucket_id is not None:
+        found = connection.scalars(HOLDERS, {"bucket": waiting.bucket_id})
+    elif waiting.reason is Reason.QUEUE_LIMIT:
+        found = connection.scalars(HOLDERS_OF_QUEUE, {"queue": queue})
     else:
-        reason = _next_in_line(connection, job, facts)
-    return reason
+        return ()
+    return tuple(JobId(id_) for id_ in found)
 
 
-def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None:
-    """Return why no running node would ever start a job of this type and queue, or None."""
-    registered = [Capabilities(**row) for row in connection.execute(NODES).mappings()]
-    if not any(node.is_worker and node.knows(job_type) for node in registered):
-        return "no node that runs knows its type"
-    if not any(node.can_run(job_type, queue) for node in registered):
-        return "no node that runs and knows its type serves its queue"
+def _held_by_its_row(job: Job, facts: Any) -> Waiting | None:
+    if not facts.is_due:
+        moment = f"{job.run_at:%Y-%m-%d %H:%M:%S} UTC"
+        if facts.retry_reason is None:
+            reason, text = Reason.PLANNED, f"It is due at {moment}."
+        else:
+            reason, text = Reason.RETRY, f"Its next attempt is due at {moment}."
+        return Waiting(reason=reason, text=text, until=job.run_at)
+    if not facts.is_in_time:
+        return Waiting(
+            reason=Reason.EXPIRED, text="It has expired, and a node is about to fail it."
+        )
     return None
 
 
-def _next_in_line(connection: Connection, job: Job, facts: Any) -> str:
-    """Return what a job that any node may claim waits for."""
-    if (why := why_no_node(connection, job.type, job.queue)) is not None:
-        return f"It cannot start: {why}."
-    if job.waits_for is WaitsFor.LIMIT and facts.lane_id is None:
-        return "No node has looked at its limits yet."
+def _held_by_its_queue(job: Job, facts: Any) -> Waiting | None:
+    queue = f"queue {quoted(job.queue)}"
+    runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
+    if facts.everything_is_paused:
+        return Waiting(
+            reason=Reason.EVERYTHING_PAUSED,
+            text="Everything is paused.",
+            since=facts.everything_paused_at,
+            note=facts.note_of_everything,
+        )
+    if facts.paused_at is not None:
+        return Waiting(
+            reason=Reason.QUEUE_PAUSED,
+            text=f"Queue {quoted(job.queue)} is paused.",
+            since=facts.paused_at,
+            note=facts.note,
+        )
+    if job.waits_for is WaitsFor.LIMIT and runs_elsewhere:
+        return Waiting(
+            reason=Reason.LIMITS_ELSEWHERE,
+            text=(
+                f"It cannot start: its limits hold only on Horae's nodes, and {queue} has the"
+                f" backend {quoted(facts.backend)}."
+            ),
+        )
+    if facts.sent is not None:
+        return Waiting(
+            reason=Reason.SENT,
+            text=(
+                f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its"
+                " type has claimed it yet."
+            ),
+        )
+    if runs_elsewhere:
+        return Waiting(
+            reason=Reason.UNSENT,
+            text=f"No message about it was sent yet: {queue} has the backend"
+            f" {quoted(facts.backend)}.",
+        )
+    return None
+
+
+def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+    """Return what a job in a lane waits for, by what a claim would choose now."""
+    held_by = opens_in = None
+    places: list[_Place] = []
+    # Without a node, limits are asked as by one that only knows the type of the job.
+    nobody = Serving(scope=ClaimScope(node=NodeId(""), types=(job.type,)), free=0, slots=0)
+    for kind in kinds or [nobody]:
+        foreseen = foresee(connection, kind.scope)
+        place = foreseen.place(partial(_starts_in_its_lane, foreseen, job.id))
+        if place is not None:
+            places.append(_Place(kind, Ahead(place - 1)))
+            continue
+        choice = foreseen.choose(foreseen.most)
+        holding = choice.held.get(facts.lane_id)
+        if holding is None and not foreseen.has_read(facts.lane_id):
+            holding = facts.held_by  # a claim would not look at the lane before the limit opens
+        if holding is None:
+            places.append(_Place(kind, Ahead(foreseen.most, is_least=True)))
+        else:
+            held_by, opens_in = holding, choice.closed.get(holding)
+    if places or held_by is None:
+        return _at_its_place(job, facts, places)
+    if held_by < 0:
+        return _full_queue(connection, job, facts, kinds)
+    return _held_by_limit(connection, job, facts, held_by, opens_in)
+
+
+def _in_line(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+    """Return what a job that waits in no lane waits for: the limit of its queue, or a slot."""
+    lanes_wait = connection.execute(LANES_WAIT).scalar_one()
+    rooms = room_in_queues(connection)
+    places: list[_Place] = []
+    for kind in kinds:
+        line = _Line(job.queue, jobs_before(connection, job.id, kind.scope), rooms)
+        if not line.has_room({}):
+            continue
+        if not lanes_wait:
+            places.append(_Place(kind, Ahead(line.ahead({}), line.before.is_least)))
+            continue
+        # Jobs of lanes that come first take slots of the node, and room in the queues.
+        foreseen = foresee(connection, kind.scope)
+        place = foreseen.place(partial(_reaches, foreseen, line))
+        # A claim takes from lanes first, also what comes later in the order.
+        slots = max(place or foreseen.most, min(kind.free, foreseen.most))
+        if line.has_room(foreseen.started_in_queues(slots)):
+            least = Ahead(max(line.ahead({}), foreseen.most), is_least=True)
+            places.append(_Place(kind, least if place is None else Ahead(place - 1)))
+    if not places:
+        return _full_queue(connection, job, facts, kinds)
+    return _at_its_place(job, facts, places)
+
+
+class _Line(NamedTuple):
+    """The place of a job that waits in no lane; `rooms`: how many jobs may start in each limited
+    queue.
+    """
+
+    queue: str
+    before: Before
+    rooms: Mapping[str, int]
+
+    def has_room(self, started: Mapping[str, int]) -> bool:
+        """Return whether its queue lets it start, after so many jobs of lanes in each queue."""
+        left = self.rooms.get(self.queue, math.inf) - started.get(self.queue, 0)
+        return self.before.in_queue(self.queue) < left
+
+    def ahead(self, started: Mapping[str, int]) -> int:
+        """Return how many others are claimed before it, after so many jobs of lanes."""
+        full = {name for name, room in self.rooms.items() if started.get(name, 0) >= room}
+        return self.before.claimed(full)
+
+
+def _starts_in_its_lane(foreseen: Foreseen, job_id: JobId, slots: int) -> bool:
+    return job_id in foreseen.choose(slots).jobs
+
+
+def _reaches(foreseen: Foreseen, line: _Line, slots: int) -> bool:
+    """Return whether a claim with so many free slots comes to a job that waits in no lane."""
+    return foreseen.plain_room(slots) > line.ahead(foreseen.started_in_queues(slots))
+
+
+class _Place(NamedTuple):
+    """The place of a job among those that nodes of one kind claim."""
+
+    kind: Serving
+    ahead: Ahead
+
+    @property
+    def is_next(self) -> bool:
+        return not self.ahead.is_least and self.ahead.count < self.kind.free
+
+
+def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> Waiting:
+    """Return that a job only waits for a slot; of several kinds of nodes, where it comes first."""
+    best = min(places, key=lambda place: (not place.is_next, place.ahead.count))
+    ahead, free = best.ahead, best.kind.free
+    if best.is_next:
+        return Waiting(
+            reason=Reason.NEXT, text="A node with a free slot takes it next.", ahead=ahead.count
+        )
+    slots = sum(place.kind.slots for place in places)
+    taken = (
+        "the only slot of the nodes that run it is taken"
+        if slots == 1
+        else f"all {slots:,} slots of the nodes that run it are taken"
+    )
+    first = ahead_text(ahead.count, is_least=ahead.is_least)
+    if ahead.count == 0:
+        text = f"It is the next one, but {taken}."
+    elif free == 0:
+        text = f"{first}, and {taken}."
+    else:
+        text = f"{first}, and {free:,} {'slot is' if free == 1 else 'slots are'} free."
     if facts.fair_by is not None:
-        return (
-            f"Others come before it: queue {quoted(job.queue)} is fair by {facts.fair_by}, or no"
-            " slot is free."
-        )
-    if facts.concurrency_limit is not None:
-        return (
-            f"No slot is free, or queue {quoted(job.queue)} runs {facts.concurrency_limit} jobs, as"
-            " many as it may."
-        )
-    return "No node that knows its type and serves its queue has a free slot."
+        text = f"Queue {quoted(job.queue)} takes turns by {facts.fair_by}. {text}"
+    return Waiting(
+        reason=Reason.SLOT,
+        text=text[0].upper() + text[1:],
+        ahead=ahead.count,
+        ahead_is_least=ahead.is_least,
+    )
 
 
-def _held_by_limit(connection: Connection, facts: Any) -> str:
-    numbers = LimitNumbers.from_json(facts.declared if facts.changed is None else facts.changed)
+def _full_queue(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+    """Return that the queue of a job runs as many jobs as it may, or will with those before it."""
+    limit = facts.concurrency_limit
+    at_once = "1 job" if limit == 1 else f"{limit:,} jobs"
+    text = f"Queue {quoted(job.queue)} runs {at_once} at a time, as many as it may."
+    if not kinds or job.waits_for is not None:
+        return Waiting(reason=Reason.QUEUE_LIMIT, text=text)
+    before = jobs_before(connection, job.id, kinds[0].scope)
+    count = before.in_queue(job.queue)
+    if count:
+        text = f"{text[:-1]}, and {ahead_text(count, is_least=before.is_least)}."
+    return Waiting(
+        reason=Reason.QUEUE_LIMIT, text=text, ahead=count, ahead_is_least=before.is_least
+    )
+
+
+def _held_by_limit(
+    connection: Connection, job: Job, facts: Any, bucket_id: int, opens_in: int | None
+) -> Waiting:
+    """Return which limit holds a lane back; `opens_in`: microseconds until it allows a start."""
+    bucket = connection.execute(BUCKET, {"bucket": bucket_id}).one_or_none()
+    if bucket is None:  # it was removed since
+        return Waiting(reason=Reason.UNFILED, text="No node has looked at its limits yet.")
+    numbers = LimitNumbers.from_json(bucket.declared if bucket.changed is None else bucket.changed)
     # Of a queue's limit the format is shown, because values may be secret.
-    of_queue = (facts.queue_limits or {}).get(facts.limit_name)
-    shown: str = facts.key if of_queue is None else of_queue["key"]
-    key = f" for key {quoted(MASK if shown.startswith(MASK) else shown)}" if facts.key else ""
+    of_queue = (facts.queue_limits or {}).get(bucket.limit_name)
+    shown: str = bucket.key if of_queue is None else of_queue["key"]
+    key = f" for key {quoted(MASK if shown.startswith(MASK) else shown)}" if bucket.key else ""
     allowed = numbers.concurrency or 0
     needed = min(facts.weight, allowed)  # a heavier job may run alone
-    if facts.opens_at is not None:
-        until = f"{EPOCH + facts.opens_at * MICROSECOND:%Y-%m-%d %H:%M:%S} UTC at least"
+    opens_at = bucket.opens_at if opens_in is None else bucket.now + opens_in
+    until = None
+    if numbers.is_rate and opens_at is not None:
+        until = EPOCH + min(opens_at, LATEST_MOMENT) * MICROSECOND
+        when = f"{until:%Y-%m-%d %H:%M:%S} UTC at least"
     elif needed <= 1:
-        until = "a running job ends"
+        when = "a running job ends"
     else:
-        running = connection.execute(RUNNING, {"bucket": facts.held_by}).one_or_none()
+        running = connection.execute(RUNNING, {"bucket": bucket_id}).one_or_none()
         free = max(0, allowed - (0 if running is None else int(running.weight)))
-        until = (
+        when = (
             f"running jobs end: it needs {needed} of {allowed}, and {free}"
             f" {'is' if free == 1 else 'are'} free"
         )
-    return f"Limit {quoted(facts.limit_name)} ({numbers.text}) holds it back{key}, until {until}."
+    ahead = jobs_ahead_in_lane(connection, job.id, facts.lane_id)
+    every = (numbers.period or 0) / (numbers.amount or 1) * facts.weight * MICROSECOND
+    return Waiting(
+        reason=Reason.LIMIT,
+        text=(
+            f"Limit {quoted(bucket.limit_name)} ({numbers.text}) holds it back{key}, until {when}."
+        ),
+        until=until,
+        ahead=ahead.count,
+        ahead_is_least=ahead.is_least,
+        bucket_id=bucket_id,
+        every=every.total_seconds() if numbers.is_rate else None,
+    )
 
 
-def _waits_for_jobs(connection: Connection, job_id: JobId) -> str:
+def _waits_for_jobs(connection: Connection, job_id: JobId) -> Waiting:
     group = connection.execute(GROUP, {"job_id": job_id}).scalar_one_or_none()
     if group is not None:
-        return f"It waits for the members of group {group} to end."
-    awaited = [str(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
+        return Waiting(
+            reason=Reason.JOBS,
+            text=f"It waits for the members of group {group} to end.",
+            group_id=GroupId(group),
+        )
+    awaited = [JobId(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
+    named = tuple(awaited[:MOST_NAMED])
     if not awaited:
-        return "It waits for other jobs to end."
-    others = " and others" if len(awaited) > MOST_NAMED else ""
-    return f"It waits for other jobs to end: {', '.join(awaited[:MOST_NAMED])}{others}."
+        text = "It waits for other jobs to end."
+    else:
+        others = " and others" if len(awaited) > MOST_NAMED else ""
+        text = f"It waits for other jobs to end: {', '.join(map(str, named))}{others}."
+    return Waiting(reason=Reason.JOBS, text=text, awaited=named)

@@ -1,5 +1,6 @@
 """`horae jobs`: list, start, watch, cancel, retry, reschedule and delete jobs."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
 from horae.cli.options import AsJson, JobId, Owner, Query, whose
 from horae.cli.printing import COLUMNS, line_of, print_job, print_table
-from horae.cli.printing.job_views import as_values
+from horae.cli.printing.job_views import as_values, print_why
 from horae.cli.start_flags import start_options, with_start_options
 from horae.cli.values import duration, start_parameters
 from horae.quoting import did_you_mean
@@ -104,6 +105,14 @@ def show(horae: Horae, job: JobId, *, owner: Owner = None) -> Answer:
         "attempts": horae.jobs.attempts(job, owner=whose(owner)),
     }
     return Answer(values, partial(print_job, found, values))
+
+
+@jobs_app.command()
+@on_database
+def why(horae: Horae, job: JobId, *, owner: Owner = None) -> Answer:
+    """Say why a job has not started, its place and an estimate, or what has become of it."""
+    found = horae.jobs.why(job, owner=whose(owner))
+    return Answer(asdict(found), partial(print_why, found))
 
 
 @jobs_app.command()

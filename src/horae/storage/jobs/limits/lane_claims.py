@@ -22,8 +22,10 @@ used up its start: a start that was returned could be made a second time within 
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -186,14 +188,71 @@ def _rest(locked: _Locked, choice: Choice) -> float:
     return min(gathering, default=0) / _SECOND
 
 
+def foresee(connection: Connection, scope: ClaimScope, most: int = FEWEST_LANES) -> "Foreseen":
+    """Return what a claim of up to `most` jobs by a node of this scope would choose among.
+
+    It locks nothing, so it can be wrong as soon as another node claims.
+    """
+    parameters = {"lanes": max(FEWEST_LANES, most), "behind": most, **scope_parameters(scope)}
+    rows = connection.execute(sql.LOOK.lanes.on(connection), parameters).all()
+    read = _read(connection, rows, most, sql.LOOK)
+    read.truncated = len(rows) >= parameters["lanes"]
+    places = connection.execute(sql.PLAIN_PLACES, {"limit": most, **scope_parameters(scope)})
+    return Foreseen(read, [(-priority, due) for priority, due in places], most)
+
+
+class Foreseen:
+    """What claims of different sizes would choose, as things stand."""
+
+    def __init__(self, read: _Locked, plain: Sequence[tuple[int, int]], most: int) -> None:
+        self._read, self._plain, self.most = read, plain, most
+
+    def choose(self, room: int) -> Choice:
+        """Return the choice of a node with so many free slots."""
+        lanes = [replace(lane) for lane in self._read.lanes]
+        buckets = {id_: replace(bucket) for id_, bucket in self._read.buckets.items()}
+        return Chooser(lanes, buckets, self._read.now).choose(
+            room, self._plain[:room], most=room, once=self._read.truncated
+        )
+
+    def plain_room(self, room: int) -> int:
+        """Return for how many plain jobs such a node would have room."""
+        choice = self.choose(room)
+        return room - len(choice.jobs) if len(self._plain) < room else choice.plain
+
+    def started_in_queues(self, room: int) -> Mapping[str, int]:
+        """Return how many jobs of lanes such a node would start in each queue."""
+        started = Counter[str]()
+        for lane_id, number in self.choose(room).taken.items():
+            started[self._read.rows[lane_id].queue] += number
+        return started
+
+    def has_read(self, lane_id: int) -> bool:
+        """Return whether a claim looks at this lane."""
+        return lane_id in self._read.rows
+
+    def place(self, is_taken: Callable[[int], bool]) -> int | None:
+        """Return the fewest free slots with which a job is taken; None if `most` do not suffice."""
+        if not is_taken(self.most):
+            return None
+        return 1 + bisect_left(range(1, self.most), x=True, key=is_taken)
+
+
 def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
-    locked = _Locked()
-    rows, locked.truncated = _lock_lanes(connection, scope, most)
-    locked.rows = {row.id: row for row in rows}
+    rows, truncated = _lock_lanes(connection, scope, most)
+    locked = _read(connection, rows, most, sql.LOCK)
+    locked.truncated = truncated
+    return locked
+
+
+def _read(
+    connection: Connection, rows: Sequence[Any], most: int, statements: sql.Reading
+) -> _Locked:
+    locked = _Locked(rows={row.id: row for row in rows})
     if not locked.rows:
         return locked
-    under = _lock_buckets(connection, locked)
-    closed_queues = _lock_queues(connection, locked, under)
+    under = _lock_buckets(connection, locked, statements)
+    closed_queues = _lock_queues(connection, locked, under, statements)
     locked.rows = {
         lane_id: row
         for lane_id, row in locked.rows.items()
@@ -205,7 +264,8 @@ def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
     ids = list(locked.rows)
     locked.each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
     heads: dict[int, list[tuple[int, int]]] = {}
-    for row in connection.execute(sql.FIRST_JOBS.on(connection), {"ids": ids, "each": locked.each}):
+    first = statements.jobs.on(connection)
+    for row in connection.execute(first, {"ids": ids, "each": locked.each}):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
         if row.lease == 0:
             locked.unclaimed.add(row.id)
@@ -235,7 +295,7 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
     rows: Sequence[Any] = ()
     for _ in range(MOST_ROUNDS):
-        rows = connection.execute(sql.LOCK_LANES.on(connection), parameters).all()
+        rows = connection.execute(sql.LOCK.lanes.on(connection), parameters).all()
         late = [row for row in rows if _had_turn(row)]
         if not late or len(rows) < count:
             return rows, len(rows) >= count
@@ -251,7 +311,9 @@ def _had_turn(lane: Any) -> bool:
     return lane.owner is not None and lane.place is not None and lane.turn > lane.place
 
 
-def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int]]:
+def _lock_buckets(
+    connection: Connection, locked: _Locked, statements: sql.Reading
+) -> dict[int, list[int]]:
     """Lock the buckets of these lanes and read their states; return the buckets of each lane."""
     under: dict[int, list[int]] = {}
     for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF, {"ids": list(locked.rows)}):
@@ -260,7 +322,7 @@ def _lock_buckets(connection: Connection, locked: _Locked) -> dict[int, list[int
         locked.now = connection.scalar(_NOW) or 0
         return {}
     ids = sorted({bucket_id for each in under.values() for bucket_id in each})
-    rows = connection.execute(sql.LOCK_BUCKETS, {"buckets": ids}).all()
+    rows = connection.execute(statements.buckets, {"buckets": ids}).all()
     # A further statement reads this, because the snapshot of the one that locks may be older than
     # the last change under the lock.
     held = connection.execute(sql.RUNNING, {"buckets": [row.id for row in rows]})
@@ -291,13 +353,18 @@ def _waits(bucket: Bucket | None) -> bool:
     return bucket is None or bucket.discards_as is None
 
 
-def _lock_queues(connection: Connection, locked: _Locked, under: dict[int, list[int]]) -> set[str]:
+def _lock_queues(
+    connection: Connection,
+    locked: _Locked,
+    under: dict[int, list[int]],
+    statements: sql.Reading,
+) -> set[str]:
     """Count the limits of whole queues as further buckets; return the queues locked elsewhere."""
     names = sorted({row.queue for row in locked.rows.values()})
     limited = set(connection.execute(sql.LIMITED_QUEUES, {"names": names}).scalars())
     if not limited:
         return set()
-    rows = connection.execute(sql.LOCK_QUEUES, {"names": sorted(limited)}).all()
+    rows = connection.execute(statements.queues, {"names": sorted(limited)}).all()
     held = connection.execute(sql.RUNNING_IN_QUEUES, {"names": [row.name for row in rows]})
     running = {str(row.queue): int(row.running) for row in held}
     for number, row in enumerate(rows, 1):

@@ -1,6 +1,6 @@
 """The SQL of claims through lanes; see `lane_claims`."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -148,42 +148,35 @@ _turn = (
 )
 
 
-def _lock(opened: Select[tuple[int]]) -> Executable:
+def _first_lanes(opened: Select[tuple[int]]) -> Select[Any]:
     chosen = (
         select(_free.subquery("free").c.id)
         .union_all(select(opened.subquery("opened_lanes").c.id))
         .subquery("chosen")
     )
-    return (
-        select(
-            lanes.c.id,
-            lanes.c.queue,
-            lanes.c.priority,
-            lanes.c.owner,
-            lanes.c.weight,
-            lanes.c.place,
-            lanes.c.held_by,
-            func.coalesce(_turn, 0).label("turn"),
-        )
-        .where(one_of(lanes.c.id, select(chosen.c.id)))
-        .with_for_update(skip_locked=True, of=lanes)
-    )
+    return select(
+        lanes.c.id,
+        lanes.c.queue,
+        lanes.c.priority,
+        lanes.c.owner,
+        lanes.c.weight,
+        lanes.c.place,
+        lanes.c.held_by,
+        func.coalesce(_turn, 0).label("turn"),
+    ).where(one_of(lanes.c.id, select(chosen.c.id)))
 
 
 _of_bucket = _first_behind.lateral("of_bucket")
 _found = lanes.alias("found")
-LOCK_LANES: Final = PerDialect(
-    _lock(select(_of_bucket.c.id).select_from(_open_bucket.join(_of_bucket, true()))),
-    # SQLite has no LATERAL; for each bucket it looks up the ids of this subquery.
-    _lock(
-        select(_found.c.id).select_from(_open_bucket.join(_found, _found.c.id.in_(_first_behind)))
-    ),
+_lanes = _first_lanes(select(_of_bucket.c.id).select_from(_open_bucket.join(_of_bucket, true())))
+# SQLite has no LATERAL; for each bucket it looks up the ids of this subquery.
+_lanes_of_file = _first_lanes(
+    select(_found.c.id).select_from(_open_bucket.join(_found, _found.c.id.in_(_first_behind)))
 )
-"""Lock the first lanes, with their owners' last turns; skip those that another node has locked."""
 BUCKETS_OF: Final = select(lane_buckets.c.lane_id, lane_buckets.c.bucket_id).where(
     member_of(lane_buckets.c.lane_id, "ids")
 )
-LOCK_BUCKETS: Final = (
+_buckets = (
     select(
         buckets.c.id,
         buckets.c.state,
@@ -195,14 +188,11 @@ LOCK_BUCKETS: Final = (
     .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
     .where(member_of(buckets.c.id, "buckets"))
     .order_by(buckets.c.id)
-    .with_for_update(skip_locked=True, of=buckets)
 )
-"""Lock buckets and read their states; buckets that another node has locked are skipped."""
-LOCK_QUEUES: Final = (
+_queues = (
     select(queues.c.name, queues.c.concurrency_limit)
     .where(member_of(queues.c.name, "names"), queues.c.concurrency_limit.is_not(None))
     .order_by(queues.c.name)
-    .with_for_update(skip_locked=True)
 )
 LIMITED_QUEUES: Final = select(queues.c.name).where(
     member_of(queues.c.name, "names"), queues.c.concurrency_limit.is_not(None)
@@ -243,13 +233,39 @@ _list = func.json_each(_ids).table_valued("value").alias("lane")
 _first_jobs = select(
     jobs.c.id, jobs.c.lane_id, jobs.c.lease, microseconds_of(jobs.c.run_at).label("due")
 ).order_by(jobs.c.lane_id, jobs.c.run_at, jobs.c.id)
-FIRST_JOBS: Final = PerDialect(
-    _first_jobs.where(one_of(jobs.c.id, _chosen), _STILL_WAITS).with_for_update(skip_locked=True),
-    _first_jobs.select_from(_list.join(jobs, jobs.c.id.in_(_first_of(_list)))).where(
-        and_readable(true())
-    ),
+_jobs = _first_jobs.where(one_of(jobs.c.id, _chosen), _STILL_WAITS)
+_jobs_of_file = _first_jobs.select_from(_list.join(jobs, jobs.c.id.in_(_first_of(_list)))).where(
+    and_readable(true())
 )
-"""Lock the first due jobs of each of these lanes."""
+
+
+class Reading(NamedTuple):
+    """The statements that read what a claim chooses among.
+
+    `lanes`: the first lanes, with their owners' last turns; `buckets`: their limits, with their
+    states; `queues`: the limits of whole queues; `jobs`: the first due jobs of each lane.
+    """
+
+    lanes: PerDialect[Executable]
+    buckets: Executable
+    queues: Executable
+    jobs: PerDialect[Executable]
+
+
+LOCK: Final = Reading(
+    lanes=PerDialect(
+        _lanes.with_for_update(skip_locked=True, of=lanes),
+        _lanes_of_file.with_for_update(skip_locked=True, of=lanes),
+    ),
+    buckets=_buckets.with_for_update(skip_locked=True, of=buckets),
+    queues=_queues.with_for_update(skip_locked=True),
+    jobs=PerDialect(_jobs.with_for_update(skip_locked=True), _jobs_of_file),
+)
+"""For a claim: what it reads is locked, and what another node has locked is skipped."""
+LOOK: Final = Reading(
+    PerDialect(_lanes, _lanes_of_file), _buckets, _queues, PerDialect(_jobs, _jobs_of_file)
+)
+"""For a look that changes nothing and locks nothing."""
 _first_plain = due_jobs(_CLOSED, jobs.c.priority, jobs.c.run_at, jobs.c.id).subquery("first")
 PLAIN_PLACES: Final = select(_first_plain.c.priority, microseconds_of(_first_plain.c.run_at))
 """The places of the first plain jobs, by which lanes and plain jobs are put in one order."""

@@ -50,6 +50,11 @@ _closed_or_full = queues_to_leave_out(
 ).select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
 _first = due_jobs(_closed_or_full, jobs.c.queue).subquery("first")
 _is_limited = queues.c.concurrency_limit.is_not(None)
+ROOM: Final = (
+    select(queues.c.name, queues.c.concurrency_limit - _running)
+    .select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
+    .where(_is_limited)
+)
 LIMITED_QUEUES_WITH_ROOM: Final = (
     select(queues.c.name)
     .where(_is_limited, queues.c.name.in_(select(_first.c.queue)))
@@ -110,3 +115,8 @@ def claim(
     parameters = {"node": scope.node, "limit": limit, "locked": locked, **scope_parameters(scope)}
     taken = claims.execute_claim(connection, CLAIM, parameters)
     return LimitedClaims(taken, contended=not taken or len(locked) < len(names))
+
+
+def room_in_queues(connection: Connection) -> dict[str, int]:
+    """Return how many further jobs may run in each queue with a limit, by name."""
+    return {name: max(0, room) for name, room in connection.execute(ROOM)}

@@ -525,6 +525,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{job_id}/why/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain Job
+         * @description Say why a job has not started, its place and an estimate, or what has become of it.
+         */
+        get: operations["explain_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/limits/": {
         parameters: {
             query?: never;
@@ -2298,6 +2318,89 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * JobWhyItem
+         * @description Why a job has not started, or what has become of it: the reason that decides first.
+         */
+        JobWhyItem: {
+            /**
+             * Ahead
+             * @description How many jobs are claimed before it; null if its place is not known.
+             */
+            ahead: number | null;
+            /**
+             * Ahead Is Least
+             * @description There may be more than `ahead`.
+             */
+            ahead_is_least: boolean;
+            /**
+             * Awaited
+             * @description The first few jobs that must end first.
+             */
+            awaited: number[];
+            /**
+             * By
+             * @description Who paused or cancelled; a pause's is shown to staff.
+             */
+            by: string | null;
+            /**
+             * Fails On
+             * @description When the job fails if it has not begun.
+             */
+            fails_on: string | null;
+            /**
+             * Group Id
+             * @description The group whose members must end first.
+             */
+            group_id: number | null;
+            /**
+             * Holders
+             * @description The first few jobs that run under the limit; shown to staff.
+             */
+            holders: number[];
+            /** Job Id */
+            job_id: number;
+            /**
+             * Node
+             * @description The node that runs it.
+             */
+            node: string | null;
+            /**
+             * Note
+             * @description The note of a pause; shown to staff.
+             */
+            note: string | null;
+            /** @description What decides first, for programs. */
+            reason: components["schemas"]["Reason"];
+            /**
+             * Reckoned
+             * @description What the estimate follows from.
+             */
+            reckoned: string | null;
+            /**
+             * Since
+             * @description When a pause began, or when the job started or ended.
+             */
+            since: string | null;
+            /**
+             * Starts On
+             * @description An estimate of its start; null without ground for one.
+             */
+            starts_on: string | null;
+            /** State */
+            state: string;
+            /**
+             * Text
+             * @description The reason in one sentence.
+             * @example Queue 'mail' is paused.
+             */
+            text: string;
+            /**
+             * Until
+             * @description When the reason ends by itself; null if something has to happen first.
+             */
+            until: string | null;
+        };
+        /**
          * LaneItem
          * @description The lane of one schedule.
          */
@@ -3210,6 +3313,12 @@ export interface components {
              */
             note?: string | null;
         };
+        /**
+         * Reason
+         * @description What a pending job waits for, or what another job does.
+         * @enum {string}
+         */
+        Reason: "jobs" | "planned" | "retry" | "expired" | "everything_paused" | "queue_paused" | "limits_elsewhere" | "limit" | "queue_limit" | "sent" | "unsent" | "no_node" | "unknown_type" | "unserved_queue" | "unfiled" | "slot" | "next" | "gone" | "running" | "stopping" | "ended";
         /**
          * Scale
          * @description How many nodes a deployment needs.
@@ -5651,6 +5760,65 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explain_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the job. */
+                job_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobWhyItem"];
                 };
             };
             /** @description Authentication required. */

@@ -1,0 +1,156 @@
+"""Why a job has not started, or what has become of it, in full.
+
+The storage decides on the reason; what explains it further is added here: who paused, which jobs
+hold a limit, an estimate of the start, and when the job fails if it has not begun.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from horae.domain.jobs import Job, JobState, Reason, Waiting, Why
+from horae.live import LiveStore
+from horae.quoting import quoted
+from horae.storage.engine import LATEST, Database, database_now
+from horae.storage.jobs import waiting_reason
+from horae.storage.operations import change_log
+from horae.types import Registry
+
+PAUSES: Final = {
+    Reason.EVERYTHING_PAUSED: "everything.pause",
+    Reason.QUEUE_PAUSED: "queue.pause",
+}
+"""The actions of the audit log that say who paused."""
+EARLIER: Final = 60.0
+"""Seconds that an entry may be older than the pause, which was written in the same transaction."""
+NOW: Final = select(database_now())
+
+
+def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -> Why:
+    """Return why a job has not started, or what has become of it; `job` has its live report."""
+    if job.state is JobState.PENDING:
+        return database.autocommit(_explain_pending, registry, job)
+    if job.ended and job.node_id is None:
+        return _ended(job)
+    stopping = job.ended or job.id in live.cancel_requests([job.id])
+    return _running(job, stopping=stopping)
+
+
+def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Why:
+    waiting = waiting_reason.read_waiting(connection, job)
+    now: datetime = connection.execute(NOW).scalar_one()
+    starts_at, reckoned = _estimate(connection, job, waiting, now)
+    return Why(
+        job_id=job.id,
+        state=job.state,
+        reason=waiting.reason,
+        text=waiting.text,
+        until=waiting.until,
+        since=waiting.since,
+        note=waiting.note,
+        by=_who_paused(connection, job, waiting, now),
+        ahead=waiting.ahead,
+        ahead_is_least=waiting.ahead_is_least,
+        starts_at=starts_at,
+        reckoned=reckoned,
+        fails_at=_fails_at(registry, job, waiting),
+        awaited=waiting.awaited,
+        group_id=waiting.group_id,
+        holders=waiting_reason.holders(connection, waiting, job.queue),
+    )
+
+
+def _who_paused(connection: Connection, job: Job, waiting: Waiting, now: datetime) -> str | None:
+    if waiting.since is None:
+        return None
+    age = max(0.0, (now - waiting.since).total_seconds())
+    entries = change_log.latest(connection, PAUSES[waiting.reason], age + EARLIER)
+    done = (entry for entry in entries if entry.outcome == "done")
+    everything = waiting.reason is Reason.EVERYTHING_PAUSED
+    return next((entry.actor for entry in done if everything or entry.target == job.queue), None)
+
+
+def _fails_at(registry: Registry, job: Job, waiting: Waiting) -> datetime | None:
+    """Return when the job fails if it has not begun, as far as this program can know."""
+    found = [] if job.expires_at is None else [job.expires_at]
+    kind = registry.find(job.type)
+    limit = None if kind is None else kind.time_limits.pending
+    counts = job.owner is not None and job.attempt == 0
+    if limit is not None and counts and waiting.counts_from is not None:
+        found.append(_later(waiting.counts_from, limit))
+    return min(found, default=None)
+
+
+def _estimate(
+    connection: Connection, job: Job, waiting: Waiting, now: datetime
+) -> tuple[datetime | None, str | None]:
+    """Return when the job is likely to start, and what that follows from."""
+    ahead = waiting.ahead or 0
+    match waiting.reason:
+        case Reason.PLANNED | Reason.RETRY:
+            return job.run_at, "the planned time; later if no slot is free then"
+        case Reason.NEXT:
+            return now, "a slot is free"
+        case Reason.LIMIT if waiting.until is not None and waiting.every is not None:
+            after = timedelta(seconds=min(ahead * waiting.every, timedelta.max.total_seconds() - 1))
+            return _later(waiting.until, after), "the rate of the limit"
+        case _:
+            pace = waiting_reason.ends_per_second(connection, job, waiting)
+            if pace is None:
+                return None, None
+            least = "at least; " if waiting.ahead_is_least else ""
+            after = timedelta(seconds=(ahead + 1) / pace)
+            return _later(now, after), f"{least}{pace * 60:,.3g} such jobs ended a minute lately"
+
+
+def _later(moment: datetime, after: timedelta) -> datetime:
+    """Return the moment after this one, or the latest one that there is."""
+    return moment + after if after < LATEST - moment else LATEST
+
+
+def _running(job: Job, *, stopping: bool) -> Why:
+    """Return where a job runs, and since when."""
+    progress = f"{job.progress_percentage}%"
+    if job.label:
+        progress = f"{progress}, {quoted(job.label)}"
+    if job.state is JobState.CANCELLED:
+        by = "" if job.cancelled_by is None else f" by {quoted(job.cancelled_by)}"
+        text = f"It was cancelled{by}, and its body has not stopped yet."
+    elif job.ended:
+        text = f"It has {job.state.value}, and its body has not stopped yet."
+    elif stopping:
+        text = f"It is being cancelled: its body was told to stop, at {progress}."
+    else:
+        text = f"It runs, at {progress}."
+    return Why(
+        job_id=job.id,
+        state=job.state,
+        reason=Reason.STOPPING if stopping else Reason.RUNNING,
+        text=text,
+        since=job.finished_at if job.ended else job.started_at,
+        by=job.cancelled_by,
+        node=job.node_id,
+    )
+
+
+def _ended(job: Job) -> Why:
+    """Return how a job ended."""
+    match job.state:
+        case JobState.FINISHED:
+            text = "It finished."
+        case JobState.CANCELLED if job.cancelled_by is not None:
+            text = f"It was cancelled by {quoted(job.cancelled_by)}."
+        case JobState.CANCELLED:
+            text = "It was cancelled."
+        case _:
+            reason = job.human_readable_error
+            text = f"It failed: {reason}" if reason else "It failed."
+    return Why(
+        job_id=job.id,
+        state=job.state,
+        reason=Reason.ENDED,
+        text=text,
+        since=job.finished_at,
+        by=job.cancelled_by,
+    )
