@@ -41,9 +41,10 @@ class Hint:
 
 def work(count: int | None = 1) -> Hint:
     """Return the hint that this many jobs were added, due or not; None if the number is unknown."""
-    return Hint(HintKind.WORK, count=count)
+    return _ONE_JOB if count == 1 else Hint(HintKind.WORK, count=count)
 
 
+_ONE_JOB: Final = Hint(HintKind.WORK, count=1)
 ALL_KINDS: Final = tuple(Hint(kind) for kind in HintKind)
 """One hint of each kind, sent after a gap in which hints may have been lost."""
 Listener = Callable[[Hint], None]

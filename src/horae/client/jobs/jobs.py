@@ -120,7 +120,7 @@ from horae.types import (
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.types.large_values import open_value
-from horae.types.options import OPTIONS, DependencyFailure, StartOptions, check_batch
+from horae.types.options import NO_OPTIONS, OPTIONS, DependencyFailure, StartOptions, check_batch
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 T = TypeVar("T")
@@ -274,7 +274,7 @@ class Jobs:
         """
         given = locals()  # read by name, because each option is then written only once here
         named = {name: value for name in OPTIONS if (value := given[name]) is not None}
-        options = StartOptions(**named)
+        options = StartOptions(**named) if named else NO_OPTIONS
         if by_position:
             values = {**self.named(job_type, by_position, values)}
         return self.create(job_type, values, options, session=session, sync=sync)
@@ -361,7 +361,7 @@ class Jobs:
         `owner`: the owner of all of them; `options`: the other options, which apply to all as well;
         with `after` each of them waits for these jobs.
         """
-        options = options or StartOptions()
+        options = options or NO_OPTIONS
         of_kind("options", options, StartOptions, "StartOptions")
         if owner is not None:
             if options.owner not in (None, owner):
@@ -819,7 +819,7 @@ class Jobs:
             )
         if owner is not None:
             owner_id(owner)
-        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+        with observed(self.observers, None, options or NO_OPTIONS, count=None) as starting:
             parser = MemberParser(
                 self._registry, owner, options, in_batch=not counted, starting=starting
             )
@@ -877,7 +877,7 @@ class Jobs:
         """
         if owner is not None:
             owner_id(owner)
-        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+        with observed(self.observers, None, options or NO_OPTIONS, count=None) as starting:
             parser = MemberParser(self._registry, owner, options, in_batch=False, starting=starting)
             new = parser.chain(links)
             create_all = partial(create_chain, links=new)
@@ -912,7 +912,7 @@ class Jobs:
         `held`: a member and its lease; members are added only while a node runs it under that
         lease. Raises `GroupNotOpen`.
         """
-        with observed(self.observers, None, options or StartOptions(), count=None) as starting:
+        with observed(self.observers, None, options or NO_OPTIONS, count=None) as starting:
             batches = self.parse_members(group_id, members, options, owner, starting)
             add = partial(add_to_open, group_id=GroupId(group_id), batches=batches, held=held)
             starting.ids = ids = self._insert(add, session)

@@ -9,7 +9,7 @@ the tables and values named here. How jobs end is written in `storage/outcomes`.
 """
 
 from horae.storage.jobs.claims import CLAIMED, ClaimScope, NextWork, Part
-from horae.storage.jobs.creation import Contended, Inserted, JobRow, waits_for
+from horae.storage.jobs.creation import NO_META, Contended, Inserted, JobRow, waits_for
 from horae.storage.jobs.dispatching import Dispatched
 from horae.storage.jobs.events import ChangeScan, JobVersion
 from horae.storage.jobs.group_tables import dependencies, group_parts
@@ -75,6 +75,7 @@ __all__ = [
     "IS_SENT",
     "IS_UNFILED",
     "IS_WAITING",
+    "NO_META",
     "ON_CANCELLED",
     "ON_ERROR",
     "OWED_BY",

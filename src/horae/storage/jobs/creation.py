@@ -48,6 +48,8 @@ from horae.storage.engine import (
 from horae.storage.jobs.search import tags
 from horae.storage.jobs.tables import HAS_LANES, IS_OPEN, UNIQUE_WHERE, jobs, queues
 
+NO_META: Final = "{}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
@@ -66,7 +68,7 @@ class JobRow:
     unique_key: str | None = None
     run_at: datetime | None = None
     delay: float | None = None
-    meta: str = "{}"
+    meta: str = NO_META
     max_runtime: float | None = None
     retry_of: JobId | None = None
     key_is_shared: bool | None = None

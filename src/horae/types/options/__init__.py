@@ -35,6 +35,7 @@ from horae.types.options.queues import (
 )
 from horae.types.options.shown import rule_of, seconds_at, show_keep, show_limits, show_tags
 from horae.types.options.start_options import (
+    NO_OPTIONS,
     OPTIONS,
     START_OPTIONS,
     DependencyFailure,
@@ -52,6 +53,7 @@ from horae.types.options.uniqueness import (
 )
 
 __all__ = [
+    "NO_OPTIONS",
     "OPTIONS",
     "QUEUE_OPTIONS",
     "START_OPTIONS",

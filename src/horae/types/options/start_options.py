@@ -335,6 +335,8 @@ class StartKeywords(TypedDict, total=False):
 
 
 _PARSERS: Final = tuple((name, option.parse) for name, option in OPTIONS.items())
+NO_OPTIONS: Final = StartOptions()
+"""The options of a call that gives none."""
 START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | OPTIONS.keys())
 """The arguments of `Jobs.start` that no parameter of a job may have the name of."""
 if unlike := StartKeywords.__annotations__.keys() ^ (START_OPTIONS - {"job_type"}):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -10,7 +11,7 @@ from sqlalchemy import Connection
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, max_count_of, row_of, rules_of
 from horae.domain.jobs import OWN_BACKEND, GroupId, Job, JobId, JobState, WaitsFor
 from horae.errors import MaxJobCountExceeded
-from horae.storage.jobs import Contended, Inserted, JobRow, creation, reading
+from horae.storage.jobs import NO_META, Contended, Inserted, JobRow, creation, reading
 from horae.storage.jobs.search import parameters
 from horae.types import has_hook
 from horae.types.parameters import MappedParameters
@@ -111,15 +112,15 @@ _UNBEGUN: Final[Mapping[str, Any]] = {
     "tags": (),
 }
 _GIVEN: Final = tuple(field.name for field in fields(JobRow) if field.name in _UNBEGUN)
+_given_in: Final = attrgetter(*_GIVEN)
 
 
 def job_of(row: JobRow, inserted: Inserted) -> Job:
     """Return the job as it was just stored."""
     values = dict(_UNBEGUN)
-    for name in _GIVEN:
-        values[name] = getattr(row, name)
-    values |= inserted._asdict()
+    values.update(zip(_GIVEN, _given_in(row), strict=True))
+    values.update(zip(Inserted._fields, inserted, strict=True))
     values["params"] = None if row.params is None else json.loads(row.params)
-    values["meta"] = json.loads(row.meta)
+    values["meta"] = {} if row.meta == NO_META else json.loads(row.meta)
     values["waits_for"] = None if row.limits is None else WaitsFor.LIMIT
     return Job(**values)

@@ -16,7 +16,7 @@ from horae.quoting import quoted
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types import JobType, JobTypeReference, Registry, Starting, of_kind
-from horae.types.options import StartOptions
+from horae.types.options import NO_OPTIONS, StartOptions
 
 Member: TypeAlias = (
     JobTypeReference
@@ -55,7 +55,7 @@ class MemberParser:
         """
         self._registry, self._in_batch = registry, in_batch
         self._owner, self._starting = owner, starting
-        self._options = self._of_member(options or StartOptions())
+        self._options = self._of_member(options or NO_OPTIONS)
 
     def then(self, given: Any) -> NewJob:
         """Parse the job that runs after the members."""

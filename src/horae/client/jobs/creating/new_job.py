@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 from horae.client.jobs.creating.rules import (
@@ -20,7 +21,7 @@ from horae.domain.jobs import Debounce, Job, OnDependencyFailure, UniqueKey, tog
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times import parse_duration
 from horae.errors import InvalidRequest
-from horae.storage.jobs import JobRow
+from horae.storage.jobs import NO_META, JobRow
 from horae.types import JobType, has_hook, storable_parameters
 from horae.types.large_values import LargeValues
 from horae.types.options import (
@@ -44,11 +45,12 @@ LARGEST_META: Final = 1024 * 1024
 _COMPUTED: Final = frozenset({"delay", "backoff", "meta", "tags", "unique_key"})
 """Options that are stored in another form."""
 _COPIED: Final = tuple(
-    (each.name, OPTIONS[each.name].of_type)
-    for each in fields(JobRow)
-    if each.name in OPTIONS and each.name not in _COMPUTED
+    each.name for each in fields(JobRow) if each.name in OPTIONS and each.name not in _COMPUTED
 )
-"""Options that are stored unchanged under their own names, and whether the type has a default."""
+"""Options that are stored unchanged under their own names."""
+_copied_from: Final = attrgetter(*_COPIED)
+_OF_TYPE: Final = tuple(name for name in _COPIED if OPTIONS[name].of_type)
+"""Those of them that have a default in the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,10 +288,10 @@ def take_batch(values: Iterable[Mapping[str, Any]], uncounted: int) -> list[Mapp
 
 def row_of(job_type: JobType[Any], options: StartOptions, stored: Stored) -> JobRow:
     """Return the row to insert; options that the caller does not give are those of the type."""
-    values: dict[str, Any] = {}
-    for name, of_type in _COPIED:
-        value = getattr(options, name)
-        values[name] = getattr(job_type, name) if value is None and of_type else value
+    values: dict[str, Any] = dict(zip(_COPIED, _copied_from(options), strict=True))
+    for name in _OF_TYPE:
+        if values[name] is None:
+            values[name] = getattr(job_type, name)
     expires = job_type.time_limits.expires if options.expires is None else options.expires
     if isinstance(expires, datetime):
         values["expires_at"] = expires
@@ -309,7 +311,7 @@ def row_of(job_type: JobType[Any], options: StartOptions, stored: Stored) -> Job
 
 def _meta_text(meta: Mapping[str, Any] | None) -> str:
     if not meta:
-        return "{}"
+        return NO_META
     plain = mapping_of(meta)
     if (problem := json_problem_of(plain)) is not None:
         raise InvalidRequest(f"meta cannot be stored: {problem.where or 'meta'}: {problem.what}")
