@@ -116,7 +116,7 @@ def test_callers_who_wait_share_one_insert(database: Database, held: HeldDatabas
 def test_the_row_that_the_database_refuses_is_refused_alone(
     database: Database, held: HeldDatabase
 ) -> None:
-    rows = [PLAIN, replace(PLAIN, max_attempts=0), PLAIN]
+    rows = [PLAIN, replace(PLAIN, meta="[]"), PLAIN]
     found = insert_behind(held, SharedInserts(held, SilentChannel()), rows)  # type: ignore[arg-type]
     assert isinstance(found[1].exception(), DBAPIError)
     assert found[0].result()[0].id != found[2].result()[0].id
