@@ -42,6 +42,7 @@ def fault_application(url: str) -> Horae:
     _declare_holding(horae)
     _declare_limited(horae)
     _declare_with_options(horae)
+    _declare_gathering(horae)
     horae.registry.add(Contained())
     return horae
 
@@ -64,6 +65,27 @@ class Contained(JobType[Seed]):
     def run(self, job: JobContext[Seed]) -> None:
         with logged(job):
             time.sleep(Random(job.params.seed + job.claim.lease).uniform(0.0, 0.3))
+
+
+class Numbered(BaseModel):
+    """The parameters of a job in a batch."""
+
+    number: int
+    deadly: bool = False
+
+
+def _declare_gathering(horae: Horae) -> None:
+    """Declare jobs that are run several at a time; in its first attempt a deadly one kills the process."""
+
+    @horae.job(batch=20, within="200ms", max_attempts=MANY_ATTEMPTS, backoff=SHORT_BACKOFF)
+    def gathered(jobs: list[JobContext[Numbered]]) -> list[int]:
+        for job in jobs:
+            log_body("begin", job)
+        if any(job.params.deadly and job.attempt == 1 for job in jobs):
+            os.kill(os.getpid(), signal.SIGKILL)
+        for job in jobs:
+            log_body("end", job)
+        return [job.params.number for job in jobs]
 
 
 def _declare_with_options(horae: Horae) -> None:
