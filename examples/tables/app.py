@@ -23,13 +23,20 @@ from examples.tables.tables import (
     table_of,
     tables_with_sizes,
 )
-from horae import Actor, MaxJobCountExceeded
+from horae import Actor, MaxJobCountExceeded, Role
 
 __all__ = ["app", "horae"]  # the names that `uvicorn` and `horae run` load
 
 STATIC: Final = Path(__file__).with_name("static")
 COOKIE: Final = "user"
 PREVIEW: Final = 10
+OPERATOR: Final = "operator"
+"""The user who sees and changes the jobs of all users, and the schedules, on the dashboard."""
+OPERATOR_ROLES: Final = frozenset({Role.STAFF})
+UPKEEP: Final = {
+    "recount": "Counts the inhabitants of each table, half a minute after the last count.",
+    "purge_exports": "Deletes exports of last week, each night at three in Berlin.",
+}
 
 app = FastAPI(title="Tables")
 
@@ -40,7 +47,9 @@ def who_asks(request: Request) -> Actor | None:
     Any name is accepted here. A real application has a login, and checks its session.
     """
     name = request.cookies.get(COOKIE)
-    return Actor(name) if name else None
+    if not name:
+        return None
+    return Actor(name, OPERATOR_ROLES) if name == OPERATOR else Actor(name)
 
 
 app.mount("/background", horae.asgi(authenticate=who_asks))
@@ -78,6 +87,16 @@ class ExportView(BaseModel):
 
     id: int
     name: str
+
+
+class UpkeepView(BaseModel):
+    """A schedule of the application, for its users."""
+
+    name: str
+    what: str
+    last_finish: datetime | None
+    succeeded: bool | None
+    next_start: datetime | None
 
 
 class Started(BaseModel):
@@ -146,6 +165,22 @@ def start_import(
         session.flush()
         job = horae.jobs.start(import_table, session=session, owner=user, upload_id=upload.id)
     return Started(job_id=job.id)
+
+
+@app.get("/api/upkeep")
+def list_upkeep(_user: User) -> list[UpkeepView]:
+    """Return the schedules that a user may know about; the dashboard has all of them, for staff."""
+    return [
+        UpkeepView(
+            name=schedule.name,
+            what=UPKEEP[schedule.name],
+            last_finish=schedule.statistics.last_finish,
+            succeeded=schedule.statistics.last_run_success,
+            next_start=schedule.next_start,
+        )
+        for schedule in horae.schedules.list()
+        if schedule.name in UPKEEP
+    ]
 
 
 @app.get("/api/exports")

@@ -25,6 +25,9 @@ HEADER: Final = "city,country,inhabitants\n"
 MANY: Final = 300_000
 """Lines, so many that the import still runs when the test has seen it and pressed a button."""
 
+AT_ONCE: Final = timedelta(seconds=2)
+"""Far less than an import takes; on an idle machine it is a hundredth of this."""
+
 WRONG: Final = {
     "city,land\nLima,Peru\n": "it has no column 'country'.",
     HEADER + "Lima,Peru,1\nAccra,Ghana,many\n": "line 3: 'many' is no number of inhabitants.",
@@ -179,6 +182,41 @@ def test_a_user_cannot_see_the_running_job_of_another(
 
 
 @ON_SQLITE
+def test_an_upload_is_answered_at_once_while_another_import_runs(
+    alice: Page, node: TablesApp, many_cities: Path
+) -> None:
+    job = begin_import(alice, many_cities)
+    wait_until(lambda: percent(job) > 1)
+    again = upload(node, "alice")
+    assert (again.status_code, again.json()["detail"][:25]) == (409, "Your last import still ru")
+    first = upload(node, "bob")
+    assert first.status_code == 202
+    assert max(again.elapsed, first.elapsed) < AT_ONCE
+    theirs = first.json()["job_id"]
+    wait_until(
+        lambda: (
+            ask(node, "bob", "GET", f"background/api/jobs/{theirs}/").json()["state"] == "finished"
+        )
+    )
+    expect(job).not_to_have_attribute("data-state", "finished")
+    cancel(job)
+
+
+@ON_SQLITE
+def test_the_dashboard_shows_a_failed_import_to_its_owner_and_schedules_to_the_operator(
+    alice: Page, node: TablesApp, tmp_path: Path
+) -> None:
+    job = begin_import(alice, write(tmp_path, "wrong.csv", "city\nLima\n"))
+    expect(job).to_contain_text("Nothing was changed")
+    recount = alice.get_by_role("region", name="Schedules").get_by_role("article", name="recount")
+    expect(recount).to_contain_text("Next run in")
+    job.get_by_role("link", name="Details").click()
+    expect(alice.get_by_test_id("job-state")).to_have_text("Failed")
+    assert ask(node, "alice", "GET", "background/api/schedules/").status_code == 403
+    assert ask(node, "operator", "GET", "background/api/schedules/").status_code == 200
+
+
+@ON_SQLITE
 def test_the_data_of_a_user_is_hidden_from_others(
     alice: Page, node: TablesApp, engine: Engine
 ) -> None:
@@ -213,6 +251,13 @@ def test_exports_of_last_week_are_gone_after_the_night(node: TablesApp, engine: 
     with Session(engine) as session:
         assert session.scalars(select(Export.name)).all() == ["new"]
     assert stored(engine, Upload) == 0
+
+
+def upload(node: TablesApp, user: str) -> httpx.Response:
+    with httpx.Client(base_url=node.url, cookies={"user": user}) as client:
+        return client.post(
+            "api/imports", params={"name": "more.csv"}, content=HEADER + "Lima,Peru,1\n"
+        )
 
 
 def jobs_of(user: str, node: TablesApp) -> list[int]:

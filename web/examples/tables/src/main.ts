@@ -5,9 +5,9 @@ import { createPinia } from 'pinia'
 import { createApp } from 'vue'
 
 import App from './App.vue'
+import { BACKGROUND } from './server'
 
-// app.py mounts Horae at `/background`.
 createApp(App)
   .use(createPinia())
-  .use(createHorae({ baseUrl: '/background' }))
+  .use(createHorae({ baseUrl: BACKGROUND }))
   .mount('#app')

@@ -13,6 +13,19 @@ export interface Export {
   readonly name: string
 }
 
+/** A schedule of this application, with its last and its next run. */
+export interface Upkeep {
+  readonly name: string
+  readonly what: string
+  readonly last_finish: string | null
+  readonly succeeded: boolean | null
+  readonly next_start: string | null
+}
+
+/** Where app.py mounts Horae: its API, and its dashboard for whoever is signed in. */
+export const BACKGROUND = '/background'
+export const DASHBOARD = `${BACKGROUND}/`
+
 export type Row = readonly (string | number)[]
 
 export const whoIsSignedIn = (): Promise<{ name: string } | null> => request('GET', '/api/session')
@@ -20,6 +33,7 @@ export const signIn = (name: string): Promise<unknown> => request('POST', '/api/
 export const signOut = (): Promise<unknown> => request('DELETE', '/api/session')
 export const listTables = (): Promise<Table[]> => request('GET', '/api/tables')
 export const firstRows = (id: number): Promise<Row[]> => request('GET', `/api/tables/${id}/rows`)
+export const listUpkeep = (): Promise<Upkeep[]> => request('GET', '/api/upkeep')
 export const listExports = (): Promise<Export[]> => request('GET', '/api/exports')
 
 /** Upload a file and start its import. The response contains the id of the job. */
