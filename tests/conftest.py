@@ -8,7 +8,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +18,14 @@ from hypothesis import settings
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness import bytecode
+from tests.harness.children import fork_children, spawned_children
 from tests.harness.durations import Recorder
+from tests.harness.forked import start_fork_server
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
 from tests.harness.reuse import ReusedDatabases
+from tests.harness.statements import share_compiled_statements
 
 REDIS_NUMBER = 5
 """The database on the shared Redis server for tests whose applications are given Redis."""
@@ -56,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder(config.option.durations_json))
     if not hasattr(config, "workerinput"):
         bytecode.compile_started()
+    fork_children()
+    share_compiled_statements()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -103,6 +108,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """A server for the whole run; tests that stop or kill one start their own."""
+    start_fork_server()  # nodes on PostgreSQL start a helper for their heartbeat
     with PostgresServer(THROW_AWAY) as server:
         yield server
 
@@ -130,9 +136,9 @@ def pooler(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> I
 
 
 @pytest.fixture
-def direct_url(reused_databases: ReusedDatabases) -> Iterator[str]:
+def direct_url(request: pytest.FixtureRequest, reused_databases: ReusedDatabases) -> Iterator[str]:
     """The URL of a database with all tables and no rows, for connections past a pooler."""
-    with reused_databases.one() as url:
+    with reused_databases.one(tables_of(request)) as url:
         yield url
 
 
@@ -194,16 +200,36 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database of its own with all tables and no rows, once for each kind of database."""
+    """A database of its own with all tables and no rows, once for each kind of database.
+
+    The statement of a mark `tables` creates those of the application.
+    """
+    tables = tables_of(request)
     if request.param == "sqlite":
         file = tmp_path / "horae.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
         with closing(Database(f"sqlite:///{file}")) as database:
+            if tables:
+                with database.engine.begin() as connection:
+                    connection.exec_driver_sql(tables)
             yield database
         return
     databases: ReusedDatabases = request.getfixturevalue("reused_databases")
-    with databases.one() as url, closing(Database(behind_pooler(request, url))) as database:
+    with databases.one(tables) as url, closing(Database(behind_pooler(request, url))) as database:
         yield database
+
+
+def tables_of(request: pytest.FixtureRequest) -> str:
+    """Return the statement of the mark `tables`; empty if the test has none."""
+    mark = request.node.get_closest_marker("tables")
+    return mark.args[0] if mark else ""
+
+
+@pytest.fixture(autouse=True)
+def _spawned(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let nodes start processes as they do elsewhere, in a test with the mark `spawned`."""
+    with spawned_children() if request.node.get_closest_marker("spawned") else nullcontext():
+        yield
 
 
 @pytest.fixture(autouse=True)

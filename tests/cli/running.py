@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Final
@@ -12,6 +11,7 @@ import pytest
 
 from horae.domain.jobs.job import JobId
 from horae.storage.engine.database import Database
+from tests.harness.forked import ForkedProcess
 
 PATIENCE: Final = 60.0
 APPLICATION: Final = """
@@ -73,20 +73,16 @@ class Running:
 
     def __init__(self, folder: Path, url: str, *arguments: str, switches: bool = True) -> None:
         """`switches`: add what a node needs beside its arguments to serve HTTP to this machine, or not to serve it."""
-        command = [
-            sys.executable,
-            "-m",
-            "horae",
-            "run",
-            "application:horae",
-            "--database",
-            url,
-            *arguments,
-        ]
+        command = ["run", "application:horae", "--database", url, *arguments]
         if switches:
             command.append("--local-staff" if "--port" in arguments else "--no-api")
-        self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        self.process = ForkedProcess(
+            "horae",
+            command,
+            environment=os.environ,
+            folder=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         self.log = ""
         self.ready = self.line()
@@ -108,7 +104,7 @@ class Running:
     def end(self) -> int:
         """Its exit code, once it has ended by itself."""
         self.log += self.process.communicate(timeout=PATIENCE)[1]
-        return self.process.returncode
+        return self.process.wait()
 
     def close(self) -> None:
         self.process.kill()
@@ -164,11 +160,14 @@ def start(folder: Path, database: Database) -> Callable[..., JobId]:
     """Start a job of the application, from another process than the node's."""
 
     def start(*arguments: str, app: str = "application:horae") -> JobId:
-        command = [sys.executable, "-m", "horae", "jobs", "start", *arguments, "--app", app]
         url = database.url.render_as_string(hide_password=False)
-        done = subprocess.run(
-            [*command, "--database", url], cwd=folder, capture_output=True, text=True, check=True
+        done = ForkedProcess(
+            "horae",
+            ["jobs", "start", *arguments, "--app", app, "--database", url],
+            environment=os.environ,
+            folder=folder,
+            stdout=subprocess.PIPE,
         )
-        return JobId(int(done.stdout))
+        return JobId(int(done.communicate(PATIENCE)[0]))
 
     return start

@@ -21,6 +21,12 @@ TASK_OPTIONS: Final[dict[str, Any]] = {"shop.again": {"max_attempts": 3, "backof
 MakeWorker = Callable[..., CeleryWorker]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let the tests of jobs in Celery use databases that have the table of effects already."""
+    if item.path.name.startswith("test_celery"):
+        item.add_marker(pytest.mark.tables(SCHEMA))
+
+
 @pytest.fixture
 def broker() -> Iterator[RedisServer]:
     """A broker of its own, which the test may kill."""

@@ -3,22 +3,28 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
 from tests.harness.body_log import LOG_VARIABLE
-from tests.harness.operating_system import Workplace
+from tests.harness.forked import ForkedProcess
 from tests.harness.program import Program
 
 ROOT: Final = Path(__file__).parents[2]
 READY: Final = " ready."
 """What a worker logs when it takes messages."""
+IMPORTED: Final = (
+    "celery.bin.celery",
+    "celery.bin.worker",
+    "kombu.transport.redis",
+    "horae.contrib.celery",
+)
+"""What a worker imports."""
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -49,10 +55,7 @@ class CeleryWorker(Program):
             **({} if log is None else {LOG_VARIABLE: str(log)}),
             **environment,
         }
-        self._command = [
-            sys.executable,
-            "-m",
-            "celery",
+        self._arguments = [
             "-A",
             f"{application}:app",
             "worker",
@@ -100,9 +103,18 @@ class CeleryWorker(Program):
             raise self._failure("did not stop") from None
 
     @override
-    def _launch(self) -> subprocess.Popen[bytes]:
+    def _launch(self) -> Any:
         self._starts = self.log.count(READY)
-        return Workplace(ROOT, None).start(self._command, self._log_file, self._environment)
+        with self._log_file.open("ab") as log:
+            return ForkedProcess(
+                "celery",
+                self._arguments,
+                environment={**os.environ, **self._environment},
+                stdout=log,
+                stderr=log,
+                imported=IMPORTED,
+                new_session=True,
+            )
 
     @override
     def _is_ready(self) -> bool:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from horae import Backoff, Horae, JobContext, JobType, Limit, Snooze, Unique
 from tests.harness.body_log import log_body, logged
 
-SCHEMA: Final = "CREATE TABLE effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
+SCHEMA: Final = "CREATE TABLE IF NOT EXISTS effects (job BIGINT NOT NULL, attempt INTEGER NOT NULL)"
 EFFECT: Final = text("INSERT INTO effects VALUES (:job, :attempt)")
 GRACE_VARIABLE: Final = "HORAE_TEST_GRACE"
 """Names the seconds for which a node that stops lets bodies finish; 5 if it is not set."""

@@ -2,7 +2,7 @@
 
 Importing Horae takes a node about a second of processor time, and a run of the suite starts hundreds of nodes.
 
-`python -m tests.harness.fork_server` reads requests from the socket that is its standard input; `forked.py` sends them. It
+`python -m tests.harness.fork_server [MODULE …]` imports these modules as well. It reads requests from the socket that is its standard input; `forked.py` sends them. It
 kills what it has started when the socket is closed, as it is when the process of the tests ends, however that one ends.
 """
 
@@ -59,9 +59,12 @@ class Request:
     arguments: list[str]
     folder: str
     environment: dict[str, str]
+    new_session: bool
 
     def apply(self) -> None:
         """Make this process look like one that `python -m` has started."""
+        if self.new_session:
+            os.setsid()
         os.chdir(self.folder)
         os.environ.clear()
         os.environ.update(self.environment)
@@ -153,7 +156,7 @@ class ForkServer:
 
 
 if __name__ == "__main__":
-    for name in PRELOADED:
+    for name in (*PRELOADED, *sys.argv[1:]):
         importlib.import_module(name)
     gc.freeze()  # else the end of each forked process copies the memory of all modules, to examine it
     given = ForkServer(socket.socket(fileno=os.dup(0))).serve()

@@ -10,20 +10,24 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
 ROOT: Final = Path(__file__).parents[2]
 LARGEST_ANSWER: Final = 64
 """Bytes of what the fork server sends on the socket for requests."""
+WAIT: Final = 1.0
+"""Seconds between two looks whether another thread has read the exit code."""
 _one_at_a_time = threading.Lock()
 
 
 class ForkedProcess:
-    """A process that runs a module. `stdin` and `stdout` are pipes if they were asked for with `subprocess.PIPE`."""
+    """A process that runs a module. Its standard streams are pipes if they were asked for with `subprocess.PIPE`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the options of a process
         self,
         module: str,
         arguments: Sequence[str],
@@ -33,10 +37,12 @@ class ForkedProcess:
         stdin: int = subprocess.DEVNULL,
         stdout: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
         stderr: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
+        imported: tuple[str, ...] = (),
+        new_session: bool = False,
     ) -> None:
+        """`imported`: modules that the fork server has imported besides those of Horae."""
         self.args = [sys.executable, "-m", module, *arguments]
         self.stdin: IO[bytes] | None = None
-        self.stdout: IO[str] | None = None
         self.returncode: int | None = None
         request = json.dumps(
             {
@@ -44,12 +50,16 @@ class ForkedProcess:
                 "arguments": [*arguments],
                 "folder": str(folder),
                 "environment": {**environment},
+                "new_session": new_session,
             }
         )
+        self._reading = threading.Lock()
         self._report, report = os.pipe()
-        given = [self._input(stdin), self._output(stdout), self._output(stderr), report]
+        self.stdout, its_stdout = _output(stdout)
+        self.stderr, its_stderr = _output(stderr)
+        given = [self._input(stdin), its_stdout, its_stderr, report]
         with _one_at_a_time:
-            socket.send_fds(_server(), [request.encode()], given)
+            socket.send_fds(_server(imported), [request.encode()], given)
         for descriptor in given:
             os.close(descriptor)
         self.pid = int(self._next_line())
@@ -61,44 +71,39 @@ class ForkedProcess:
         self.stdin = os.fdopen(writing, "wb", buffering=0)
         return reading
 
-    def _output(self, wanted: int | IO[bytes] | IO[str]) -> int:
-        if wanted == subprocess.DEVNULL:
-            return os.open(os.devnull, os.O_WRONLY)
-        if wanted != subprocess.PIPE:
-            return os.dup(wanted if isinstance(wanted, int) else wanted.fileno())
-        reading, writing = os.pipe()
-        self.stdout = os.fdopen(reading, "r")
-        return writing
-
     def poll(self) -> int | None:
         """Return the exit code; None while the process runs."""
-        if self.returncode is None and select.select([self._report], [], [], 0)[0]:
-            self.returncode = int(self._next_line() or -signal.SIGKILL)
-            os.close(self._report)
-        return self.returncode
+        with self._reading:
+            if self.returncode is None and select.select([self._report], [], [], 0)[0]:
+                self.returncode = int(self._next_line() or -signal.SIGKILL)
+                os.close(self._report)
+            return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until the process has ended, and return its exit code; raises `subprocess.TimeoutExpired`."""
-        if self.returncode is None and not select.select([self._report], [], [], timeout)[0]:
-            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
-        code = self.poll()
-        assert code is not None
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            left = WAIT if deadline is None else min(WAIT, deadline - time.monotonic())
+            if left <= 0:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            with suppress(OSError):  # another thread has read the exit code
+                select.select([self._report], [], [], left)
         return code
 
-    def communicate(self, timeout: float | None = None) -> tuple[str, None]:
-        """Close its input, wait for it, and return what it has printed, which must fit into a pipe."""
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Close its input, wait for it, and return what it has printed and logged, each of which must fit into a pipe."""
         if self.stdin is not None:
             self.stdin.close()
         self.wait(timeout)
-        if self.stdout is None or self.stdout.closed:
-            return "", None
-        with self.stdout:
-            return self.stdout.read(), None
+        return _rest_of(self.stdout), _rest_of(self.stderr)
 
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(
+                ProcessLookupError
+            ):  # the server has noticed it, and its report is on the way
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM."""
@@ -116,19 +121,37 @@ class ForkedProcess:
         return line.decode()
 
 
+def _output(wanted: int | IO[bytes] | IO[str]) -> tuple[IO[str] | None, int]:
+    """Return the end of a new pipe to read from, if one is wanted, and the descriptor that the process gets."""
+    if wanted == subprocess.DEVNULL:
+        return None, os.open(os.devnull, os.O_WRONLY)
+    if wanted != subprocess.PIPE:
+        return None, os.dup(wanted if isinstance(wanted, int) else wanted.fileno())
+    reading, writing = os.pipe()
+    return os.fdopen(reading, "r"), writing
+
+
+def _rest_of(stream: IO[str] | None) -> str:
+    """Read a pipe to its end, and close it."""
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()
+
+
 def start_fork_server() -> None:
     """Start the fork server and wait until it is ready: outside of a test, whose time limit would count its imports."""
     with _one_at_a_time:
-        _server()
+        _server(())
 
 
 @functools.cache
-def _server() -> socket.socket:
+def _server(imported: tuple[str, ...]) -> socket.socket:
     """Start the fork server, which ends with this process, and wait until it is ready."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.harness.fork_server"],
+        [sys.executable, "-m", "tests.harness.fork_server", *imported],
         cwd=ROOT,
         env=environment,
         stdin=its.fileno(),

@@ -12,6 +12,7 @@ from typing import IO, Final, Self, TypeVar
 
 from sqlalchemy import text
 
+from horae.runtime.timing import Pauses
 from horae.storage.engine.database import Database
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.fault_application import GRACE_VARIABLE
@@ -27,18 +28,19 @@ BODY_LOG: Final = "bodies.jsonl"
 """The file, in the folder of logs, that the bodies of all nodes log to."""
 START_WITHIN: Final = 60.0
 """Seconds; on another host it imports everything itself, which took 30 on a busy machine."""
-POLL: Final = 0.01
-"""Seconds between two checks of a condition."""
+POLL: Final = Pauses(0.005, 0.05)
+"""Seconds between two checks of a condition; most conditions query the database."""
 OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
 
 
 def wait_until(condition: Callable[[], T], within: float = 30.0) -> T:
     """Poll until the condition returns a true value, and return that; raises TimeoutError."""
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, POLL.shortest
     while not (found := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {within:g} s")
-        time.sleep(POLL)
+        time.sleep(pause)
+        pause = POLL.after(pause)
     return found
 
 

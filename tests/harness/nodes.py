@@ -12,14 +12,14 @@ from typing import Any, Final
 from horae import Horae, Job
 from horae.runtime.node.node import Node
 from horae.runtime.signals import Signals
-from horae.runtime.timing import Timing, WorkerTiming
+from horae.runtime.timing import Pauses, Timing, WorkerTiming
 from tests.harness.applications import counted_statements
 from tests.harness.waiting import PATIENCE
 
 POLLS_QUICKLY: Final = Timing(worker=WorkerTiming(poll_with_hints=0.1, poll_idle=0.1))
 """For tests that change rows of jobs without a hint; a node usually finds these after some seconds."""
-POLL: Final = 0.01
-"""Seconds between two checks of a condition that no event announces."""
+POLL: Final = Pauses(0.005, 0.05)
+"""Seconds between two checks of a condition that no event announces; most conditions query the database."""
 
 
 @asynccontextmanager
@@ -48,13 +48,15 @@ async def until(condition: Callable[[], Any], within: float = PATIENCE) -> Any:
 
     For changes in other processes. Where something announces the change, wait for that (`tests.harness.waiting`).
     """
+    pause = POLL.shortest
     async with asyncio.timeout(within):
         while True:
             answer = condition()
             found = await answer if inspect.isawaitable(answer) else answer
             if found:
                 return found
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(pause)
+            pause = POLL.after(pause)
 
 
 async def until_set(event: threading.Event | asyncio.Event) -> None:

@@ -4,6 +4,7 @@ A database that a test has changed in any other way than by writing rows is drop
 cannot be told from a new copy of the template.
 """
 
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -77,25 +78,28 @@ class ReusedDatabases:
 
     def __init__(self, server: PostgresServer, template: str) -> None:
         self._server, self._template = server, template
-        self._free = list[str]()
+        self._free: dict[str, list[str]] = defaultdict(list)
         self._as_created: dict[str, object] = {}
         self._written_by_migrations: dict[str, object] = {}
 
     @contextmanager
-    def one(self) -> Generator[str]:
-        """Yield the URL of a database with all tables and no rows."""
-        url = self._free.pop() if self._free else self._created()
+    def one(self, tables: str = "") -> Generator[str]:
+        """Yield the URL of a database with all tables, those that the statement `tables` creates as well, and no rows."""
+        free = self._free[tables]
+        url = free.pop() if free else self._created(tables)
         try:
             yield url
         finally:
             if self._emptied(url):
-                self._free.append(url)
+                free.append(url)
             else:
                 self._server.drop_database(url)
 
-    def _created(self) -> str:
+    def _created(self, tables: str) -> str:
         url = self._server.create_database(template=self._template)
         with connected(url) as connection:
+            if tables:
+                connection.execute(tables.encode())
             filled = [name for name, _ in connection.execute(FILLED)]
             self._written_by_migrations = {name: _rows_of(connection, name) for name in filled}
             self._as_created[url] = _structure_of(connection)

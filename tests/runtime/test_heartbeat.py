@@ -31,6 +31,7 @@ from tests.harness.server_faults import table_locked
 
 pytestmark = [
     pytest.mark.postgres,
+    pytest.mark.spawned,
     pytest.mark.parametrize("database", ["postgresql"], indirect=True),
 ]
 

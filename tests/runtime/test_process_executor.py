@@ -170,6 +170,7 @@ class TestResults:
             == 2 * process_bodies.MEGABYTE
         )
 
+    @pytest.mark.spawned
     async def test_log_records_go_to_stderr_with_the_fields_of_the_job(
         self,
         own_executor: ExecutorUnderTest,
@@ -568,10 +569,10 @@ async def output_of(process: asyncio.subprocess.Process) -> str:
 def only_here_body() -> None: ...
 
 
+@pytest.mark.tables("CREATE TABLE effects (name TEXT)")
 class TestTransactions:
     @pytest_asyncio.fixture(loop_scope="module")
     async def executor(self, database: Database) -> AsyncIterator[ExecutorUnderTest]:
-        database.transact(execute, "CREATE TABLE effects (name TEXT)")
         executor = ExecutorUnderTest(database)
         yield executor
         await executor.close()

@@ -24,9 +24,7 @@ AT_ONCE = Backoff(base=timedelta(0), jitter=0)
 ISOLATIONS = ["read committed", "repeatable read", "serializable"]
 
 
-@pytest.fixture(autouse=True)
-def _table(horae: Horae) -> None:
-    execute(horae, "CREATE TABLE effects (job BIGINT NOT NULL)")
+pytestmark = pytest.mark.tables("CREATE TABLE effects (job BIGINT NOT NULL)")
 
 
 def effects(horae: Horae) -> list[int]:

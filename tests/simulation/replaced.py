@@ -65,6 +65,7 @@ from horae.storage.jobs.tables import jobs, nodes
 from horae.storage.nodes import nodes as node_statements
 from horae.storage.schedules import plan_writing
 from horae.wakeup.channel import Hint, Listener
+from tests.harness.statements import CompiledStatements
 from tests.simulation import storage, threads, world
 from tests.simulation.faults import Gate
 from tests.simulation.loop import SimulatedAsyncio
@@ -220,33 +221,6 @@ def new_node_id() -> NodeId:
     return NodeId(f"{process.name}.{next(process.incarnations)}")
 
 
-class CompiledStatements(dict[Any, Any]):
-    """SQLAlchemy's cache of compiled statements, which finds a constant statement by the identity of its key.
-
-    To hash the key of a statement, which is a tree of tuples, takes a twentieth of the time of a simulation.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found: dict[Any, tuple[Any, Any]] = {}
-
-    @override
-    def get(self, key: Any, default: Any = None, /) -> Any:
-        _dialect, tree, *others = key
-        near = (id(tree), *others)
-        known = self._found.get(near)
-        if known is not None:  # the entry keeps the tree, so nothing else has its id
-            return known[1]
-        found = super().get(key, default)
-        if found is not None:
-            if len(self._found) >= MOST_FOUND:
-                self._found.clear()
-            self._found[near] = tree, found
-        return found
-
-
-MOST_FOUND: Final = 4096
-"""Entries by identity; statements that are made anew each time add one each."""
 _compiled: Final[dict[str, CompiledStatements]] = {}
 _dialects: Final[dict[str, Any]] = {}
 _engines: Final[dict[str, Any]] = {}
