@@ -27,11 +27,16 @@ sys.path.insert(0, str(ROOT / "src"))
 from horae import Horae, errors  # noqa: E402 - found by the line above
 from horae.api import dependencies, metrics  # noqa: E402
 from horae.api.problems import RESPONSES  # noqa: E402
-from horae.api.resources import RESOURCE_ROUTERS  # noqa: E402
+from horae.api.resources import RESOURCE_ROUTERS, groups  # noqa: E402
+from horae.client.jobs import jobs  # noqa: E402
+from horae.domain.jobs import KeepLogs, log_lines  # noqa: E402
+from horae.domain.jobs import query as query_rules  # noqa: E402
 from horae.domain.names import LONGEST_NAME  # noqa: E402
 from horae.domain.times import parse_duration  # noqa: E402
 from horae.settings import PREFIX, Settings  # noqa: E402
-from horae.types import JobType  # noqa: E402
+from horae.types import JobType, previous  # noqa: E402
+from horae.types.options import declaration, uniqueness  # noqa: E402
+from horae.types.parameters import plain_data  # noqa: E402
 
 ROLES: Final[Mapping[Any, str]] = {
     dependencies.staff_of: "`staff`",
@@ -51,10 +56,28 @@ def project() -> Mapping[str, Any]:
     return dict(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"])
 
 
+NUMBERS: Final[Mapping[str, int]] = {
+    "deepest_parameters": plain_data.DEEPEST,
+    "kept_lines": KeepLogs().lines,
+    "longest_line": log_lines.LONGEST_LINE,
+    "longest_query": query_rules.MOST_CHARACTERS,
+    "most_compared": uniqueness.MOST_COMPARED,
+    "most_created_at_once": jobs.MOST_AT_ONCE,
+    "most_in_batch": declaration.MOST_IN_BATCH,
+    "most_members_over_http": groups.MOST_MEMBERS,
+    "most_parameter_values": plain_data.MOST_VALUES,
+    "most_passed_results": previous.MOST_JOBS,
+    "most_query_terms": query_rules.MOST_TERMS,
+    "longest_gathering": int(declaration.LONGEST_GATHERING.total_seconds()),
+}
+"""Limits that pages name, from where they are enforced."""
+
+
 def values() -> dict[str, str]:
     """Return the values that pages may name."""
     described = project()
     return {
+        **{name: f"{number:,}" for name, number in NUMBERS.items()},
         "version": described["version"],
         "python": described["requires-python"].removeprefix(">="),
         "extras": ", ".join(
