@@ -15,6 +15,7 @@ from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
 from horae.storage.engine.database import Database
+from horae.storage.history import counting
 from horae.storage.jobs import claims, owed_hooks, premature, reading, waiting_sample
 from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.limits import limited_claims
@@ -84,6 +85,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
     "failures": lambda connection: failures.read(connection, 86_400.0),
     "due work": doctor.due_work,
+    "what the history sees": counting.open_work,
     "started jobs": doctor.find_started,
 }
 

@@ -165,7 +165,8 @@ describe('types before and after a deployment', () => {
         type('a', { run_p95_seconds: before }, { run_p95_seconds: after }),
         (totals) => totals.run_p95_seconds,
       )?.verdict
-    expect([run(1, 2), run(1, 1.2), run(2, 1)]).toEqual(['worse', 'same', 'better'])
+    expect([run(1, 2), run(1, 1.2), run(3, 1)]).toEqual(['worse', 'same', 'better'])
+    expect(run(0.001, 0.003)).toBe('same')
     expect(compared({ ...type('a', {}, {}), after: null }, failedShare)).toBeNull()
   })
 

@@ -43,7 +43,10 @@ class HistorySeries(View):
         description="Jobs that nodes held, the highest number in each step."
     )
     wait_p50_seconds: list[float | None] = Field(
-        description="From due to started, of the jobs that ended; estimated from a histogram."
+        description=(
+            "From due to started, of the jobs that ended; estimated from a histogram. Null for a"
+            " queue."
+        )
     )
     wait_p95_seconds: list[float | None]
     run_p50_seconds: list[float | None] = Field(description="From started to ended.")
@@ -51,7 +54,9 @@ class HistorySeries(View):
 
 
 class TotalsItem(View):
-    """What ended in a time, and how long it waited and ran; estimated from a histogram."""
+    """What ended in a time, and how long it waited and ran: estimated from a histogram, and null
+    for a queue.
+    """
 
     seconds: int = Field(description="For how many seconds of the time there are figures.")
     finished: int

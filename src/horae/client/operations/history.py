@@ -8,6 +8,7 @@ from typing import Final
 
 from horae.domain.history import (
     FINEST,
+    LENGTHS,
     LONGEST_SPAN,
     MOST_POINTS,
     Figures,
@@ -181,6 +182,7 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
     window = window_of(start, end, found.now, SPARKLINE_POINTS)
     stored = _read(reads, found, window, "queues")
     until = _recorded(stored, window)
+    latest = _latest(reads, found)
     is_fresh = found.reached is not None and found.now - found.reached <= STALE_AFTER
     courses: list[QueueCourse] = []
     for name in _names(each.bucket.queues for each in stored):
@@ -195,7 +197,7 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
                 ],
                 slots=next((each.slots for each in reversed(seen) if each.slots is not None), None),
                 totals=_totals(parts),
-                recent=_totals([part for part in parts if part.start >= until - RECENT]),
+                recent=_totals(_parts_of(latest, Scope.QUEUE, name)),
                 behind_since=found.behind.get(name) if is_fresh else None,
             )
         )
@@ -300,6 +302,14 @@ def _read(reads: Reads, found: Progress, window: Window, beside: str) -> list[St
     return reads.autocommit(
         writing.read, window.stored, window.start, window.until, found.reached, beside
     )
+
+
+def _latest(reads: Reads, found: Progress) -> list[StoredBucket]:
+    """Return the buckets of the last minutes, whatever the lengths of those of a window are."""
+    if found.reached is None:
+        return []
+    start = found.reached - RECENT
+    return reads.autocommit(writing.read, LENGTHS[0], start, found.reached, found.reached, "queues")
 
 
 def _recorded(stored: Sequence[StoredBucket], window: Window) -> datetime:

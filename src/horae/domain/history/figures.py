@@ -33,7 +33,8 @@ class Figures:
     """What happened in a time to the jobs of one queue, of one type, or to all.
 
     `finished`, `failed`, `cancelled`: how many jobs ended so; `waits`: from due to started, and
-    `runs`: from started to ended, of those that began; `gauges`: None if nobody looked.
+    `runs`: from started to ended, of those that began, and empty for a queue; `gauges`: None if
+    nobody looked.
     """
 
     finished: int = 0
@@ -65,11 +66,6 @@ class Figures:
     @classmethod
     def from_json(cls, stored: Any) -> Self:
         """Return stored figures; raises LookupError, TypeError or ValueError for anything else."""
-        counts = {name: int(stored.get(name, 0)) for name in ("finished", "failed", "cancelled")}
-        waits, runs = (
-            {int(slot): int(count) for slot, count in stored.get(name, ())}
-            for name in ("waits", "runs")
-        )
         gauges = None
         if (seen := stored.get("gauges")) is not None:
             waiting, lateness, slots, used = seen
@@ -79,7 +75,18 @@ class Figures:
                 slots=None if slots is None else int(slots),
                 slots_used=int(used),
             )
-        return cls(**counts, waits=waits, runs=runs, gauges=gauges)
+        return cls(
+            finished=int(stored.get("finished", 0)),
+            failed=int(stored.get("failed", 0)),
+            cancelled=int(stored.get("cancelled", 0)),
+            waits=_durations(stored.get("waits")),
+            runs=_durations(stored.get("runs")),
+            gauges=gauges,
+        )
+
+
+def _durations(stored: Any) -> Durations:
+    return {int(slot): int(count) for slot, count in stored} if stored else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,14 +79,12 @@ def figures_of(parts: Named, name: str, everything: Figures) -> Figures | None:
 
 def points_of(parts: Iterable[Part], window: Window) -> list[Point]:
     """Return the steps of a window, the earliest first, with a point for each."""
-    by_step: dict[datetime, list[Part]] = defaultdict(list)
-    for part in parts:
-        by_step[floor(part.start, window.step)].append(part)
     step = timedelta(seconds=window.step)
     count = -((window.start - window.until) // step)
-    return [
-        _point(at, by_step.get(at, ())) for at in (window.start + n * step for n in range(count))
-    ]
+    by_step: dict[int, list[Part]] = defaultdict(list)
+    for part in parts:
+        by_step[(part.start - window.start) // step].append(part)
+    return [_point(window.start + n * step, by_step.get(n, ())) for n in range(count)]
 
 
 def _point(at: datetime, parts: Sequence[Part]) -> Point:

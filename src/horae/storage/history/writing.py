@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -118,7 +119,16 @@ BETWEEN: Final = (
     .where(_of_length, _from, _before)
     .order_by(history.c.start)
 )
-_recent = history.c.start >= bindparam("reached", type_=Instant())
+# Of shorter buckets only those that the next longer ones do not cover yet.
+_recent = or_(
+    *(
+        and_(
+            history.c.seconds == shorter.seconds,
+            history.c.start >= bindparam(f"open_{shorter.seconds}", type_=Instant()),
+        )
+        for shorter in LENGTHS[:-1]
+    )
+)
 
 
 def _reading(*columns: Any) -> Any:
@@ -199,12 +209,9 @@ def read(
 
     `reached`: how far the history is written; `beside`: `queues` or `types` to read these, too.
     """
-    given = {
-        "of_seconds": length.seconds,
-        "since": since,
-        "before": before,
-        "reached": floor(reached, length.seconds),
-    }
+    given: dict[str, Any] = {"of_seconds": length.seconds, "since": since, "before": before}
+    for shorter, longer in pairwise(LENGTHS):
+        given[f"open_{shorter.seconds}"] = floor(reached, longer.seconds)
     return without_overlaps(_stored(connection.execute(READ[beside], given)))
 
 

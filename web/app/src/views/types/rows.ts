@@ -22,7 +22,9 @@ export interface Comparison {
 }
 
 /** By which share a figure must change to be called worse or better: estimates of percentiles are off by a fifth. */
-const NOTABLE = 0.3
+const NOTABLE = 0.5
+/** The least change that is called so: half a percent of the jobs, or some milliseconds. */
+const LEAST = 0.005
 
 /** Compare a figure that should be small; null unless both are known. */
 export function compared(
@@ -34,7 +36,7 @@ export function compared(
   const after = read(course.after)
   if (before === null || after === null) return null
   const change = after - before
-  const isNotable = Math.abs(change) > NOTABLE * Math.max(before, 1e-9)
+  const isNotable = Math.abs(change) > Math.max(NOTABLE * before, LEAST)
   const verdict = !isNotable ? 'same' : change > 0 ? 'worse' : 'better'
   return { before, after, verdict }
 }

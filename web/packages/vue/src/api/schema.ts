@@ -2024,7 +2024,7 @@ export interface components {
             until: string;
             /**
              * Wait P50 Seconds
-             * @description From due to started, of the jobs that ended; estimated from a histogram.
+             * @description From due to started, of the jobs that ended; estimated from a histogram. Null for a queue.
              */
             wait_p50_seconds: (number | null)[];
             /** Wait P95 Seconds */
@@ -3792,7 +3792,8 @@ export interface components {
         };
         /**
          * TotalsItem
-         * @description What ended in a time, and how long it waited and ran; estimated from a histogram.
+         * @description What ended in a time, and how long it waited and ran: estimated from a histogram, and null
+         *     for a queue.
          */
         TotalsItem: {
             /** Cancelled */
