@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.ext.asyncio import create_async_engine
 
-from horae.domain.jobs import JobId
+from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import DatabaseReadOnly, DatabaseUnavailable
 from horae.storage.engine import Database
-from horae.storage.jobs import JobRow, creation, reading
+from horae.storage.jobs import ClaimScope, JobRow, claims, creation, reading
 from tests.storage.arrange import wall_clock
 
 PLAIN = JobRow(type="letter", queue="post", priority=0, params=None)
@@ -88,3 +89,21 @@ def test_a_server_that_accepts_no_writes(postgres_database: Database) -> None:
     with pytest.raises(DatabaseReadOnly):
         database.autocommit(add_read_only)
     assert database.autocommit(creation.add_alone, PLAIN).id
+
+
+async def test_another_driver_gets_the_statement_from_sqlalchemy(database: Database) -> None:
+    """The application may lend a connection of its own engine, such as an asyncpg one."""
+    database.autocommit(creation.add_alone, PLAIN)
+    scope = ClaimScope(node=NodeId("n1"), types=["letter"])
+    driver = "sqlite+aiosqlite" if database.is_file else "postgresql+asyncpg"
+    engine = create_async_engine(database.url.set(drivername=driver))
+
+    def claim(connection: Connection) -> list[Claim]:
+        database.adopt(connection)
+        return claims.claim(connection, scope, 1)
+
+    async with engine.begin() as connection:
+        (claimed,) = await connection.run_sync(claim)
+    await engine.dispose()
+    (stored,) = database.transact(reading.get_many, [claimed.id])
+    assert (stored.state, stored.lease) == (JobState.STARTED, claimed.lease)

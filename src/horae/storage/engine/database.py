@@ -40,6 +40,7 @@ from horae.storage.engine.connections import (
     session,
 )
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine.direct import allow_direct
 from horae.storage.engine.failures import (
     conflicts_as_busy,
     is_busy,
@@ -380,6 +381,7 @@ class Database(BuiltAnewInChild):
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:
         """Listen, and load unreadable values as `UNREADABLE`; not for the engines of bodies."""
+        event.listen(engine, "connect", allow_direct)
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)

@@ -59,11 +59,11 @@ _plans: Final = itertools.count(2)
 
 
 class Direct:
-    """A statement that the driver executes without SQLAlchemy.
+    """A statement that the driver executes without SQLAlchemy, on connections of `allow_direct`.
 
-    The connection must be one that `Database` lends: on a connection of the application SQLAlchemy
-    would not know that a transaction has begun. Errors are those of SQLAlchemy, which executes the
-    statement itself where something listens for statements.
+    On a connection of the application SQLAlchemy executes it: the driver may be another one, and
+    SQLAlchemy would not know that a transaction has begun. It also does where something listens for
+    statements. Errors are those of SQLAlchemy.
     """
 
     def __init__(self, statement: Returning | PerDialect[Returning]) -> None:
@@ -83,7 +83,7 @@ class Direct:
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """Execute the statement with these parameters, and return its rows."""
-        if connection.dispatch.before_cursor_execute:
+        if connection.dispatch.before_cursor_execute or _IS_ALLOWED not in connection.info:
             return connection.execute(self.on(connection), values).all()
         dialect = connection.dialect
         compiled = self._compiled.get(dialect.name)
@@ -108,6 +108,14 @@ class Direct:
         if time.monotonic() - began > SLOW and compiled.planned_at + PLANNED_FOR < began:
             self._compiled[dialect.name] = compiled.planned_anew(began)
         return [_converted(row, compiled.columns) for row in rows] if compiled.columns else rows
+
+
+def allow_direct(_connection: object, record: Any) -> None:
+    """Let the driver execute `Direct` statements on a new connection; a listener for `connect`."""
+    record.info[_IS_ALLOWED] = True
+
+
+_IS_ALLOWED: Final = "horae_direct"
 
 
 def _converted(row: Sequence[Any], columns: Sequence[tuple[int, Convert]]) -> Sequence[Any]:
