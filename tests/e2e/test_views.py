@@ -20,6 +20,7 @@ VIEWS: Final = (
     "jobs?states=failed",
     "errors",
     "schedules",
+    "schedules/new",
     "nodes",
     "queues",
     "queues/default",
@@ -48,6 +49,8 @@ def views(node: Served, tmp_path: Path) -> list[str]:
     return [
         *VIEWS,
         f"schedules/{schedule}",
+        f"schedules/{schedule}?tab=changes",
+        f"schedules/{schedule}/edit",
         *(f"jobs/{job}" for job in (failed, finished, running)),
     ]
 

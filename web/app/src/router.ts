@@ -40,6 +40,18 @@ const routes: RouteRecordRaw[] = [
     component: () => import('@/views/schedules/SchedulesPage.vue'),
   },
   {
+    path: '/schedules/new',
+    name: 'new-schedule',
+    component: () => import('@/views/schedules/ScheduleFormPage.vue'),
+    props: ({ query }) => ({ id: null, copy: Number(query['copy']) || null }),
+  },
+  {
+    path: '/schedules/:id(\\d{1,18})/edit',
+    name: 'edit-schedule',
+    component: () => import('@/views/schedules/ScheduleFormPage.vue'),
+    props: ({ params }) => ({ id: Number(params['id']), copy: null }),
+  },
+  {
     path: '/schedules/:id(\\d{1,18})',
     name: 'schedule',
     component: () => import('@/views/schedules/SchedulePage.vue'),

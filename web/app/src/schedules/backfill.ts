@@ -1,6 +1,6 @@
 import type { BackfillRange, BackfillResult, Schedule } from '@/api/schedules'
 import { localInput, momentOfInput } from '@/format/moment'
-import { plural } from '@/format/number'
+import { texts } from '@/texts/texts'
 
 const DAY = 86_400_000
 
@@ -23,10 +23,5 @@ export function rangeOf(from: string, to: string): BackfillRange | undefined {
 
 /** Describe what a backfill would add. */
 export function previewText({ added, known, excluded }: BackfillResult): string {
-  const others = [
-    known > 0 && `${plural(known, 'other')} ran before or ${known > 1 ? 'wait' : 'waits'} already`,
-    excluded > 0 && `the calendar excludes ${plural(excluded, 'time')}`,
-  ].filter(Boolean)
-  const first = added > 0 ? `${plural(added, 'run')} will be added` : 'There is nothing to run'
-  return [first, ...others].join('; ') + '.'
+  return texts.value.schedules.backfill.preview(added, known, excluded)
 }

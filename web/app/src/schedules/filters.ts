@@ -1,6 +1,6 @@
 import type { LocationQuery, LocationQueryRaw } from 'vue-router'
 
-import type { Schedule, ScheduleQuery } from '@/api/schedules'
+import type { LedgerQuery, Schedule, ScheduleQuery } from '@/api/schedules'
 
 /** Parse the filters from an address. Invalid values are ignored. */
 export function scheduleQueryOf(query: LocationQuery): ScheduleQuery {
@@ -24,6 +24,18 @@ export function routeQueryOf({ name, enabled, cursor }: ScheduleQuery): Location
     ...(name !== null && { name }),
     ...(enabled !== null && { enabled: String(enabled) }),
     ...(cursor !== null && { cursor }),
+  }
+}
+
+const DECISIONS = /^(fired|coalesced|skipped|missed)(,(fired|coalesced|skipped|missed))*$/
+
+/** Parse which part of a ledger an address names. Invalid values are ignored. */
+export function ledgerQueryOf(query: LocationQuery): LedgerQuery {
+  const { before, decisions } = query
+  const isMoment = typeof before === 'string' && !Number.isNaN(Date.parse(before))
+  return {
+    before: isMoment ? before : null,
+    decisions: typeof decisions === 'string' && DECISIONS.test(decisions) ? decisions : null,
   }
 }
 

@@ -2,6 +2,7 @@ import { hasEnded, stateOf, type Job } from '@horae/vue'
 
 import type { Tick } from '@/api/schedules'
 import { secondsBetween } from '@/format/duration'
+import { texts, wordFor } from '@/texts/texts'
 
 /** A scheduled time with the decision about it and its job. */
 export interface HistoryEntry {
@@ -36,7 +37,7 @@ export function historyOf(ticks: readonly Tick[], jobs: readonly Job[]): History
 
 /** Return the label of an outcome. */
 export function outcomeLabel(outcome: string): string {
-  return outcome.charAt(0).toUpperCase() + outcome.slice(1)
+  return wordFor(texts.value.schedules.history.outcomes, outcome)
 }
 
 /** Return the bars of a small chart of runs, oldest first. Heights are in percent of the longest run. */

@@ -1,6 +1,4 @@
-import { shallowRef, watch, type Ref } from 'vue'
-
-import { schedules, type ScheduleDetail } from '@/api/schedules'
+import { schedules, type LedgerQuery, type ScheduleDetail } from '@/api/schedules'
 import { client } from '@/api/server'
 import { useEvents } from '@/refresh/useEvents'
 import { useResource, type Resource } from '@/refresh/useResource'
@@ -9,30 +7,28 @@ import { newestOf } from './filters'
 import { historyOf, newestJobOf, type HistoryEntry } from './history'
 import { parseScheduleEvent } from './scheduleEvents'
 
-/** The number of history entries at first. */
-const INITIAL_ENTRIES = 50
-/** The largest number of history entries. */
-const MAX_ENTRIES = 1000
+/** The number of entries on a page of the history. */
+const ENTRIES = 50
 
 export interface ScheduleHistory {
   readonly entries: readonly HistoryEntry[]
-  /** There are older entries. */
-  readonly more: boolean
+  /** `before` of the older entries; null if there are none. */
+  readonly next: string | null
 }
 
 export interface UseScheduleDetailReturn {
   readonly schedule: Resource<ScheduleDetail>
   readonly history: Resource<ScheduleHistory>
   readonly refresh: () => void
-  /** Show more entries. */
-  readonly showMore: () => void
 }
 
-/** Read one schedule and its history, and keep them up to date. */
-export function useScheduleDetail(id: () => number): UseScheduleDetailReturn {
-  const count = shallowRef(INITIAL_ENTRIES)
+/** Read one schedule and a part of its history, and keep them up to date. */
+export function useScheduleDetail(
+  id: () => number,
+  query: () => LedgerQuery,
+): UseScheduleDetailReturn {
   const schedule = useResource((signal) => schedules.get(id(), signal), { key: id })
-  const history = useHistory(id, count)
+  const history = useHistory(id, query)
 
   function refresh(): void {
     schedule.refresh()
@@ -49,25 +45,18 @@ export function useScheduleDetail(id: () => number): UseScheduleDetailReturn {
     if (current !== null) schedule.set({ ...current, ...newestOf(changes.schedule, [current]) })
     refreshSoon()
   })
-  watch(id, () => (count.value = INITIAL_ENTRIES))
-  watch(count, history.refresh)
 
-  return {
-    schedule,
-    history,
-    refresh,
-    showMore: () => (count.value = Math.min(count.value * 2, MAX_ENTRIES)),
-  }
+  return { schedule, history, refresh }
 }
 
-function useHistory(id: () => number, count: Ref<number>): Resource<ScheduleHistory> {
+function useHistory(id: () => number, query: () => LedgerQuery): Resource<ScheduleHistory> {
   return useResource<ScheduleHistory>(
     async (signal) => {
-      const { ticks, next } = await schedules.ticks(id(), count.value, signal)
+      const { ticks, next } = await schedules.ticks(id(), ENTRIES, query(), signal)
       const ids = ticks.flatMap((tick) => newestJobOf(tick) ?? [])
       const jobs = ids.length === 0 ? [] : (await client.jobs.list({ job_ids: ids }, signal)).jobs
-      return { entries: historyOf(ticks, jobs), more: next !== null && count.value < MAX_ENTRIES }
+      return { entries: historyOf(ticks, jobs), next }
     },
-    { key: id },
+    { key: () => `${id()} ${JSON.stringify(query())}`, keepData: true },
   )
 }

@@ -3,7 +3,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { effectScope, shallowRef, type EffectScope } from 'vue'
 
 import { client, isAnonymous } from '@/api/server'
-import { schedules, type Schedule, type ScheduleDetail, type ScheduleQuery } from '@/api/schedules'
+import {
+  schedules,
+  type LedgerQuery,
+  type Schedule,
+  type ScheduleDetail,
+  type ScheduleQuery,
+} from '@/api/schedules'
 import { routeQueryOf, matches, newestOf, scheduleQueryOf } from '@/schedules/filters'
 import { parseScheduleEvent } from '@/schedules/scheduleEvents'
 import { useScheduleList } from '@/schedules/useScheduleList'
@@ -167,7 +173,12 @@ describe('the page of a schedule', () => {
     const detail = detailOf(7)
     const get = vi.spyOn(schedules, 'get').mockResolvedValue(detail)
     const ticks = vi.spyOn(schedules, 'ticks').mockResolvedValue({ ticks: [], next: null })
-    const { schedule } = scope.run(() => useScheduleDetail(() => 7))!
+    const { schedule } = scope.run(() =>
+      useScheduleDetail(
+        () => 7,
+        () => ({ before: null, decisions: null }),
+      ),
+    )!
     await pass(0)
     sendEvent('schedule', scheduleOf(8, { version: 2 }))
     await pass(1100)
@@ -181,17 +192,21 @@ describe('the page of a schedule', () => {
     expect(get).toHaveBeenCalledTimes(3)
   })
 
-  it('shows more entries on request, up to a limit', async () => {
+  it('reads the part of the ledger that the address names', async () => {
     vi.spyOn(schedules, 'get').mockResolvedValue(detailOf(7))
     const ticks = vi.spyOn(schedules, 'ticks').mockResolvedValue({ ticks: [], next: 'before' })
-    const { history, showMore } = scope.run(() => useScheduleDetail(() => 7))!
+    const query = shallowRef<LedgerQuery>({ before: null, decisions: 'missed' })
+    const { history } = scope.run(() =>
+      useScheduleDetail(
+        () => 7,
+        () => query.value,
+      ),
+    )!
     await pass(0)
-    expect([history.data.value?.more, ticks.mock.lastCall?.[1]]).toEqual([true, 50])
-    for (const count of [100, 200, 400, 800, 1000]) {
-      showMore()
-      await pass(0)
-      expect(ticks.mock.lastCall?.[1]).toBe(count)
-    }
-    expect(history.data.value?.more).toBe(false)
+    expect(history.data.value?.next).toBe('before')
+    expect(ticks.mock.lastCall?.[2]).toEqual({ before: null, decisions: 'missed' })
+    query.value = { before: 'before', decisions: null }
+    await pass(0)
+    expect(ticks.mock.lastCall?.[2]).toEqual({ before: 'before', decisions: null })
   })
 })

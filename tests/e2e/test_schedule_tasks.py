@@ -1,0 +1,215 @@
+"""What people come to the schedules for, with few clicks, and without a mouse."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+from sqlalchemy import Engine, text
+
+from tests.e2e.serving import ON_SQLITE, Served
+from tests.e2e.test_schedules import schedule
+from tests.e2e.test_status import post
+
+pytestmark = [pytest.mark.slow, ON_SQLITE]
+
+MOST_CLICKS = 5
+MOST_TABS = 60
+
+
+class Clicks:
+    """Clicks on a page, counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on(self, target: Locator) -> None:
+        target.click()
+        self.count += 1
+
+
+def tab_to(page: Page, target: Locator) -> None:
+    """Go to an element with the tab key alone."""
+    expect(target).to_be_visible()
+    for _ in range(MOST_TABS):
+        if target.evaluate("each => each === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {target}")
+
+
+@pytest.fixture
+def missed(node: Served, engine: Engine) -> datetime:
+    """A time of last night at which no node was up: `back_up` missed it."""
+    now = datetime.now(UTC)  # noqa: TID251 - the node reads the clock of the machine
+    moment = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=9)
+    micros = int(moment.timestamp()) * 1_000_000
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO horae_ticks (schedule_id, nominal_time, until, count, decision, reason,"
+                " decided_at, decided_by) VALUES (:id, :at, :at, 1, 'missed', 'catch_up_none', :now,"
+                " 'gone')"
+            ),
+            {"id": schedule(node, "back_up")["id"], "at": micros, "now": micros + 10**6},
+        )
+    return moment
+
+
+def test_why_last_nights_run_did_not_happen(page: Page, missed: datetime) -> None:
+    page.goto("")
+    clicks = Clicks()
+    clicks.on(page.get_by_role("link", name="Schedules", exact=True).first)
+    clicks.on(page.get_by_test_id("schedules").locator("[data-outcome=missed]"))
+    expect(page.get_by_test_id("why-text")).to_contain_text("no node could start it on time")
+    expect(page.get_by_test_id("why-text")).to_contain_text("No node was up until")
+    assert clicks.count <= MOST_CLICKS
+
+
+def test_why_it_did_not_happen_without_a_mouse(page: Page, missed: datetime) -> None:
+    page.goto("schedules")
+    mark = page.get_by_test_id("schedules").locator("[data-outcome=missed]")
+    tab_to(page, page.get_by_role("row", name="back_up").locator(".mark[tabindex='0']"))
+    page.keyboard.press("Home")
+    expect(mark).to_be_focused()
+    expect(mark).to_have_accessible_name(f"{mark.get_attribute('title')}")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("why-text")).to_contain_text("no node could start it on time")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("why")).to_have_count(0)
+    expect(mark).to_be_focused()
+
+
+def test_the_ledger_is_searched_for_what_did_not_run(
+    page: Page, node: Served, missed: datetime
+) -> None:
+    found = schedule(node, "back_up")
+    post(node, f"schedules/{found['id']}/run/")
+    page.goto(f"schedules/{found['id']}")
+    expect(page.get_by_test_id("ticks").get_by_role("row")).to_have_count(3)
+    page.get_by_test_id("decision").select_option("coalesced,skipped,missed")
+    expect(page.get_by_test_id("ticks").get_by_role("row")).to_have_count(2)
+    page.get_by_role("button", name="Why?").click()
+    expect(page.get_by_test_id("why-text")).to_contain_text("Missed")
+    page.reload()
+    expect(page.get_by_test_id("decision")).to_have_value("coalesced,skipped,missed")
+    page.get_by_test_id("tab-changes").click()
+    expect(page.get_by_test_id("schedule-changes")).to_contain_text("schedule.run")
+
+
+def type_cron(page: Page, expression: str) -> None:
+    page.get_by_label("Cron expression").fill(expression)
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+
+
+def expect_berlin_in_october(page: Page) -> None:
+    """Ten times at half past two, with the end of summer time among them."""
+    page.get_by_test_id("preview-from").fill("2026-10-21")
+    times = page.get_by_test_id("preview-time")
+    expect(page.get_by_test_id("clock-change")).to_contain_text("back by 60 minutes")
+    expect(page.get_by_test_id("clock-change")).to_contain_text("02:30 comes twice")
+    expect(times).to_have_count(10)
+    expect(times.first).to_contain_text("21 Oct 2026")
+    expect(times.first).to_contain_text("02:30")
+
+
+def test_a_cron_is_added_after_a_look_at_its_times(context: BrowserContext, node: Served) -> None:
+    page = context.new_page()
+    page.goto("schedules")
+    clicks = Clicks()
+    clicks.on(page.get_by_test_id("new-schedule"))
+    page.get_by_test_id("job-type").select_option("send_letter")
+    clicks.count += 1
+    page.get_by_test_id("schedule-name").fill("letters")
+    page.get_by_label("customer *").fill("seven")
+    type_cron(page, "30 2 * * SUN-SAT")
+    expect(page.get_by_test_id("instead")).to_have_text("Saved as 30 2 * * 0-6")
+    expect(page.get_by_test_id("words")).to_have_text("At 02:30 (Europe/Berlin).")
+    expect_berlin_in_october(page)
+    clicks.on(page.get_by_test_id("save"))
+    expect(page.get_by_label("customer *")).to_be_focused()
+    expect(page.get_by_label("customer *")).to_have_attribute("aria-invalid", "true")
+    page.reload()  # nothing that was typed is lost
+    expect(page.get_by_test_id("kept")).to_be_visible()
+    expect(page.get_by_label("Cron expression")).to_have_value("30 2 * * SUN-SAT")
+    page.get_by_label("customer *").fill("7")
+    clicks.on(page.get_by_test_id("save"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("letters")
+    assert clicks.count <= MOST_CLICKS
+    added = schedule(node, "letters")
+    assert (added["trigger"]["text"], added["timezone"]) == ("30 2 * * 0-6", "Europe/Berlin")
+    assert added["params"]["customer"] == 7
+
+
+def test_a_cron_is_added_without_a_mouse(context: BrowserContext, node: Served) -> None:
+    page = context.new_page()
+    page.goto("schedules")
+    tab_to(page, page.get_by_test_id("new-schedule"))
+    page.keyboard.press("Enter")
+    tab_to(page, page.get_by_test_id("job-type"))
+    page.keyboard.type("send_letter")
+    tab_to(page, page.get_by_test_id("schedule-name"))
+    page.keyboard.type("typed")
+    tab_to(page, page.get_by_label("Cron expression"))
+    page.keyboard.type("@daily")
+    expect(page.get_by_test_id("instead")).to_have_text("Saved as 0 0 * * *")
+    tab_to(page, page.get_by_label("customer *"))
+    page.keyboard.type("8")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("typed")
+    assert schedule(node, "typed")["trigger"]["text"] == "0 0 * * *"
+
+
+def test_a_change_by_somebody_else_is_told(context: BrowserContext, node: Served) -> None:
+    found = added(node, "shared")
+    page = context.new_page()
+    page.goto(f"schedules/{found['id']}/edit")
+    page.get_by_label("Cron expression").fill("0 5 * * *")
+    patch(node, found["id"], priority=5)
+    page.get_by_test_id("save").click()
+    expect(page.get_by_test_id("conflict")).to_contain_text("priority: 0 → 5")
+    page.get_by_test_id("mine").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("shared")
+    now = schedule(node, "shared")
+    assert (now["trigger"]["text"], now["priority"]) == ("0 5 * * *", 5)
+
+
+def test_a_lost_server_loses_nothing_that_was_typed(context: BrowserContext, node: Served) -> None:
+    found = added(node, "kept")
+    page = context.new_page()
+    page.goto(f"schedules/{found['id']}/edit")
+    page.get_by_label("Cron expression").fill("0 5 * * *")
+    node.kill()
+    page.get_by_test_id("save").click()
+    expect(page.get_by_test_id("refused")).to_contain_text("does not answer")
+    node.start()
+    page.get_by_test_id("save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("kept")
+    assert schedule(node, "kept")["trigger"]["text"] == "0 5 * * *"
+
+
+def test_a_copy_is_made_and_deleted(page: Page, node: Served) -> None:
+    found = added(node, "first")
+    page.goto(f"schedules/{found['id']}")
+    page.get_by_test_id("duplicate").click()
+    page.get_by_test_id("save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("first-copy")
+    assert schedule(node, "first-copy")["params"]["customer"] == 1
+    page.get_by_test_id("delete").click()
+    page.get_by_test_id("confirm").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Schedules")
+    names = [each["name"] for each in node.read("schedules/")["schedules"]]
+    assert "first-copy" not in names
+    assert "first" in names
+
+
+def added(node: Served, name: str) -> dict[str, Any]:
+    body = {"job_type": "send_letter", "name": name, "cron": "0 3 * * *", "params": {"customer": 1}}
+    post(node, "schedules/", **body)
+    return schedule(node, name)
+
+
+def patch(node: Served, schedule_id: int, **changes: object) -> None:
+    answer = httpx.patch(f"{node.url}api/schedules/{schedule_id}/", json=changes, timeout=30)
+    answer.raise_for_status()

@@ -1,0 +1,70 @@
+import { HoraeError } from '@horae/vue'
+
+import { errorText } from '@/notices/notices'
+import type { FieldErrors } from './draft'
+
+/** What a request about a schedule was refused for: at the fields that it concerns, and in general. */
+export interface Refusal {
+  readonly fields: FieldErrors
+  /** What concerns no field of the form; empty without it. */
+  readonly general: string
+  /** Somebody else has changed the schedule since it was opened. */
+  readonly conflict: boolean
+}
+
+const FIELD_OF_CODE: Readonly<Record<string, string>> = {
+  ERROR_CRON_SYNTAX: 'cron',
+  ERROR_INVALID_INTERVAL: 'every',
+  ERROR_SCHEDULE_ALREADY_EXISTS: 'name',
+  ERROR_JOB_TYPE_DOES_NOT_EXIST: 'job_type',
+}
+const OPTIONS = new Set([
+  'timezone',
+  'dst_gap',
+  'dst_fold',
+  'overlap',
+  'catch_up',
+  'catch_up_limit',
+  'catch_up_window',
+  'jitter',
+  'max_runtime',
+  'max_retries',
+  'retry_period',
+  'backoff',
+  'exclude',
+  'queue',
+  'priority',
+  'name',
+  'job_type',
+  'cron',
+  'every',
+])
+const NONE: Refusal = { fields: {}, general: '', conflict: false }
+
+/** Sort an error by the fields that it concerns. `parameters` are the names of the type's parameters. */
+export function refusalOf(error: unknown, parameters: readonly string[]): Refusal {
+  if (!(error instanceof HoraeError)) return { ...NONE, general: errorText(error) }
+  const { code, detail } = error
+  if (code === 'ERROR_SCHEDULE_WAS_CHANGED') return { ...NONE, conflict: true }
+  if (typeof detail === 'object' && detail !== null) return byField(detail as Detail, parameters)
+  const text = typeof detail === 'string' && detail !== '' ? detail : errorText(error)
+  const option = FIELD_OF_CODE[code] ?? /^([a-z_]+) /.exec(text)?.[1] ?? ''
+  return OPTIONS.has(option) ? { ...NONE, fields: { [option]: text } } : { ...NONE, general: text }
+}
+
+type Detail = Readonly<Record<string, readonly { readonly error: string; readonly code: string }[]>>
+
+/** A parameter is refused with the code `invalid`; an option of the schedule may have the same name. */
+function byField(detail: Detail, parameters: readonly string[]): Refusal {
+  const fields: Record<string, string> = {}
+  const others: string[] = []
+  for (const [path, errors] of Object.entries(detail)) {
+    const [first = ''] = path.split('.')
+    const text = errors.map(({ error }) => error).join(' ')
+    if (parameters.includes(first) && errors.some(({ code }) => code === 'invalid')) {
+      fields[`params.${first}`] = text
+    } else if (OPTIONS.has(first)) fields[first] = text
+    else others.push(`${path}: ${text}`)
+  }
+  return { ...NONE, fields, general: others.join(' ') }
+}
