@@ -18,6 +18,8 @@ PEOPLE: Final = {
     "alice": Actor("alice"),
     "bob": Actor("bob"),
     "auditor": Actor("auditor", frozenset({Role.READ_ONLY})),
+    "vera": Actor("vera", frozenset({Role.VIEWER})),
+    "ownvera": Actor("ownvera", frozenset({Role.VIEWER, Role.OWNER})),
     "root": Actor("root", frozenset({Role.STAFF})),
 }
 

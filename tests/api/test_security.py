@@ -111,6 +111,7 @@ async def test_a_token_identifies_its_user(with_tokens: object) -> None:
         "id": "root",
         "roles": ["owner", "staff"],
         "sees_all": True,
+        "sees_values": True,
         "changes_all": True,
         "changes_own": True,
     }

@@ -27,7 +27,7 @@ from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.group_tables import dependencies
 from horae.storage.jobs.limit_tables import buckets
 from horae.storage.jobs.limits import filing, lane_claims, limited_claims
-from horae.storage.jobs.serving import live_nodes, serving
+from horae.storage.jobs.serving import WHY_NOT, live_nodes, serving
 from horae.storage.jobs.tables import EVERY_QUEUE, jobs, nodes, queues
 from horae.storage.nodes import nodes as node_operations
 from horae.storage.nodes.nodes import NodeRecord
@@ -280,11 +280,9 @@ def check_reasons(state: State) -> Counter[Reason]:
                 )
         else:
             assert all(job.id not in would_take(kind.scope, ALL) for kind in kinds), told
-            if waiting.reason not in (
-                Reason.NO_NODE,
-                Reason.UNKNOWN_TYPE,
-                Reason.UNSERVED_QUEUE,
-            ):
+            # Without a node for it, what comes before a limited job depends on who it would be.
+            by_nodes = not kinds and waiting.reason is Reason.LIMIT
+            if waiting.reason not in WHY_NOT and not by_nodes:
                 assert job.id not in would_take(EVERYTHING, ALL), told
     return seen
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
+from horae.api.models import V, without_values
 from horae.api.problems import Misconfigured, NotAuthenticated, PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.security.channel import note_channel
@@ -75,6 +76,11 @@ def staff_of(actor: Authenticated) -> Actor:
     if not actor.changes_all:
         raise PermissionDenied("only staff may change this")
     return actor
+
+
+def shown_to(actor: Actor, view: V) -> V:
+    """Return what this actor may see of a view: a viewer sees neither parameters nor results."""
+    return view if actor.sees_values else without_values(view, actor.sees_values_of)
 
 
 Changer = Annotated[Actor, Depends(changer_of)]

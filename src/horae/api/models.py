@@ -1,7 +1,8 @@
 """Base classes of request and response models, and types of their fields."""
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -40,6 +41,45 @@ class View(BaseModel):
     """
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OfValues:
+    """Marks a field that may show parameters or results of jobs; a viewer gets `blank` instead."""
+
+    blank: Any = None
+
+
+HIDDEN: Final = "not shown to viewers"
+"""What a viewer reads in place of a text that may repeat parameters."""
+V = TypeVar("V", bound=BaseModel)
+
+
+def without_values(view: V, sees: Callable[[str | None], bool]) -> V:
+    """Return a view without what may show parameters and results.
+
+    `sees`: whether those of jobs of this owner may be shown. What a job type adds goes as well.
+    """
+    if "owner" in type(view).model_fields and sees(vars(view)["owner"]):
+        return view
+    changes: dict[str, Any] = {}
+    for name, field in type(view).model_fields.items():
+        value = getattr(view, name)
+        mark = next((each for each in field.metadata if isinstance(each, OfValues)), None)
+        if mark is not None and value:
+            changes[name] = mark.blank
+        elif isinstance(value, BaseModel):
+            changes[name] = without_values(value, sees)
+        elif isinstance(value, list):
+            parts: list[Any] = value
+            changes[name] = [
+                without_values(each, sees) if isinstance(each, BaseModel) else each
+                for each in parts
+            ]
+    shown = view.model_copy(update=changes)
+    if shown.__pydantic_extra__:
+        shown.__pydantic_extra__ = {}
+    return shown
 
 
 def attributes(value: "DataclassInstance") -> dict[str, Any]:

@@ -9,6 +9,7 @@ const READ_ONLY_USER = {
   id: 'eve',
   roles: ['read_only'],
   sees_all: true,
+  sees_values: true,
   changes_all: false,
   changes_own: false,
 }

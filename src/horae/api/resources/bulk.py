@@ -107,7 +107,7 @@ def _filter(
         raise InvalidRequest(
             f"without a filter this would {action} every job; name a filter, or set all"
         )
-    which["technical"] = actor.sees_all
+    which["technical"] = actor.sees_values
     if actor.changes_all:
         return which
     if action is BulkAction.DELETE:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import AwareDatetime, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff
+from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
 from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.security.actor import Actor
@@ -23,7 +23,19 @@ from horae.api.views import (
     log_views,
 )
 from horae.client.jobs import JobPage, wanted_states
-from horae.domain.jobs import EVERYBODY, MOST_CHARACTERS, Job, JobState, parse_query
+from horae.domain.jobs import (
+    EVERYBODY,
+    MOST_CHARACTERS,
+    HasParameter,
+    Is,
+    Job,
+    JobState,
+    parse_query,
+)
+from horae.domain.jobs import Field as JobField
+from horae.domain.jobs import (
+    Query as JobSearch,
+)
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 
@@ -138,7 +150,7 @@ class JobQuery(RequestModel):
             "owner": self.owner if sees_all and self.owner is not None else actor.reading_as,
             "schedule_id": self.schedule_id,
             # Owners cannot search the error texts for developers, because they do not see them.
-            "query": None if self.q is None else parse_query(self.q, technical=actor.sees_all),
+            "query": None if self.q is None else _query_of(self.q, actor),
             "group_id": self.group_id,
             "limit": self.limit,
             "cursor": self.cursor,
@@ -193,7 +205,7 @@ async def list_jobs(
     else:
         jobs = services.sync_jobs.listing_from(services.reads)
         found = await services.on_thread(jobs.list, **query.filters(actor))
-    return await services.on_thread(services.views.page, found)
+    return shown_to(actor, await services.on_thread(services.views.page, found))
 
 
 @router.get("/{job_id}/", responses=document_errors(400, 404))
@@ -217,7 +229,7 @@ async def list_attempts(
 ) -> AttemptList:
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
-    return attempt_views(found, technical=actor.sees_all)
+    return attempt_views(found, technical=actor.sees_values)
 
 
 @router.get("/{job_id}/why/", responses=document_errors(404))
@@ -226,7 +238,8 @@ async def explain_job(
 ) -> JobWhyItem:
     """Say why a job has not started, its place and an estimate, or what has become of it."""
     found = await services.jobs.why(job_id, owner=actor.reading_as)
-    return job_why_item(found, technical=actor.sees_all)
+    values = actor.sees_values or not actor.sees_all
+    return job_why_item(found, technical=actor.sees_all, values=values)
 
 
 @router.get("/{job_id}/logs/", responses=document_errors(400, 403, 404))
@@ -242,7 +255,7 @@ async def list_logs(
     To follow a running job, repeat the request with `after` set to `next` of the last answer.
     """
     job = await services.jobs.get(job_id, owner=actor.reading_as)
-    if not actor.sees_all:
+    if not actor.sees_values:
         raise PermissionDenied("log lines are shown to staff")
     found = await services.jobs.logs(
         job.id, after=query.after, limit=query.limit, level=query.level
@@ -304,7 +317,23 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
     """Return the job as on its own page, with what this actor may see."""
-    return await services.on_thread(services.views.detail, job, technical=actor.sees_all)
+    found = await services.on_thread(services.views.detail, job, technical=actor.sees_values)
+    return shown_to(actor, found)
+
+
+def _query_of(text: str, actor: Actor) -> JobSearch:
+    """Parse a search; raise `PermissionDenied` if a viewer searches for what viewers do not see."""
+    query = parse_query(text, technical=actor.sees_values)
+    if actor.sees_all and not actor.sees_values:
+        for term in query.terms:
+            condition = term.condition
+            if isinstance(condition, HasParameter) or (
+                isinstance(condition, Is) and condition.field in (JobField.KEY, JobField.ERROR)
+            ):
+                raise PermissionDenied(
+                    "viewers cannot search for parameters, keys or texts of errors"
+                )
+    return query
 
 
 def _invalid(reason: str) -> PydanticCustomError:

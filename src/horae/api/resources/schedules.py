@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import AwareDatetime, Field
 
-from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import LARGEST_ID, RequestModel, Storable, View
+from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
+from horae.api.models import HIDDEN, LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
@@ -224,11 +224,11 @@ async def reset_schedule(
 
 @router.get("/{schedule_id}/", responses=document_errors(400, 404))
 async def get_schedule(
-    services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
+    services: ServicesHere, actor: Reader, schedule_id: ScheduleId
 ) -> ScheduleDetail:
     """Read one schedule, with its policies and its next starts."""
     found = await services.on_thread(services.schedules.get, schedule_id)
-    return services.schedule_views.detail(found)
+    return shown_to(actor, services.schedule_views.detail(found))
 
 
 @router.patch("/{schedule_id}/", responses=document_errors(400, 404, 413))
@@ -344,13 +344,13 @@ async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: Schedu
 @router.get("/{schedule_id}/ticks/", responses=document_errors(400, 404))
 async def list_ticks(
     services: ServicesHere,
-    _actor: Reader,
+    actor: Reader,
     schedule_id: ScheduleId,
     query: Annotated[TickQuery, Query()],
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     schedules = services.schedules.listing_from(services.reads)
-    return tick_list(
+    found = tick_list(
         await services.on_thread(
             schedules.ledger,
             schedule_id,
@@ -359,18 +359,24 @@ async def list_ticks(
             decisions=() if query.decisions is None else query.decisions.split(","),
         )
     )
+    return shown_to(actor, found)
 
 
 @router.get("/{schedule_id}/why/", responses=document_errors(400, 404))
 async def explain_time(
     services: ServicesHere,
-    _actor: Reader,
+    actor: Reader,
     schedule_id: ScheduleId,
     query: Annotated[WhyQuery, Query()],
 ) -> WhyItem:
     """Say why it did or did not run at a moment, or what will happen then."""
     schedules = services.schedules.listing_from(services.reads)
-    return WhyItem.model_validate(await services.on_thread(schedules.why, schedule_id, query.at))
+    found = await services.on_thread(schedules.why, schedule_id, query.at)
+    item = WhyItem.model_validate(found)
+    if not actor.sees_values:  # the sentence repeats these texts
+        for repeated in (item.job_error, item.waiting_reason):
+            item.text = item.text.replace(repeated or HIDDEN, HIDDEN)
+    return shown_to(actor, item)
 
 
 @router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))
@@ -384,14 +390,14 @@ async def get_schedule_statistics(
 @router.get("/{schedule_id}/errors/", responses=document_errors(400, 404))
 async def list_schedule_errors(
     services: ServicesHere,
-    _actor: Reader,
+    actor: Reader,
     schedule_id: ScheduleId,
     query: Annotated[ErrorQuery, Query()],
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
     schedules = services.schedules.listing_from(services.reads)
     errors = await services.on_thread(schedules.errors, schedule_id, limit=query.limit)
-    return FailedRunList.model_validate({"errors": errors})
+    return shown_to(actor, FailedRunList.model_validate({"errors": errors}))
 
 
 async def _change(

@@ -47,6 +47,9 @@ class Me(View):
             " log."
         )
     )
+    sees_values: bool = Field(
+        description="May see the parameters, results and technical errors of all jobs."
+    )
     changes_all: bool = Field(description="May change all of these.")
     changes_own: bool = Field(description="May start jobs, and cancel those it owns.")
 

@@ -19,6 +19,7 @@ class Role(StrEnum):
 
     OWNER = "owner"
     READ_ONLY = "read_only"
+    VIEWER = "viewer"
     STAFF = "staff"
 
 
@@ -27,7 +28,8 @@ class Actor:
     """An authenticated user.
 
     `owner` starts jobs, and sees and cancels those it started; `read_only` sees everything and
-    changes nothing; `staff` sees and changes everything. `id` is the owner of the jobs that the
+    changes nothing; `viewer` sees the same without parameters, results and what may show them;
+    `staff` sees and changes everything. `id` is the owner of the jobs that the
     actor starts: a text of 1 to 200 characters without control characters. Raises `InvalidRequest`
     for any other.
     """
@@ -42,7 +44,16 @@ class Actor:
     @property
     def sees_all(self) -> bool:
         """Whether the actor may see jobs of others and jobs without an owner."""
+        return bool(self.roles & {Role.STAFF, Role.READ_ONLY, Role.VIEWER})
+
+    @property
+    def sees_values(self) -> bool:
+        """Whether the actor may see the parameters, results and technical errors of all jobs."""
         return bool(self.roles & {Role.STAFF, Role.READ_ONLY})
+
+    def sees_values_of(self, owner: str | None) -> bool:
+        """Return whether the actor may see parameters and results of the jobs of this owner."""
+        return self.sees_values or (Role.OWNER in self.roles and owner == self.id)
 
     @property
     def changes_all(self) -> bool:

@@ -12,7 +12,7 @@ from horae.errors import ConfigurationError
 SHORTEST_SECRET: Final = 16
 """Minimum number of characters of a secret; shorter ones could be guessed."""
 FORM: Final = (
-    "id:role:secret, such as alice:owner:…; the roles are owner, read_only and staff, joined by +"
+    "id:role:secret, such as alice:owner:…; roles are owner, viewer, read_only, staff, joined by +"
 )
 
 

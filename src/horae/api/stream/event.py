@@ -23,17 +23,21 @@ class JobStreamEvent(JobView):
 class Update:
     """A change to publish: event name, JSON on one line, and the job's owner.
 
-    If there is no owner, only staff get it.
+    If there is no owner, only staff get it. `reduced`: the JSON for viewers, if it differs.
     """
 
     name: str
     data: str
     owner: str | None = None
+    reduced: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message with its recipients: the `owner` of its job, and the groups that the flags name."""
+    """A message with its recipients: the `owner` of its job, and the groups that the flags name.
+
+    `reduced`: the message for viewers, if it differs.
+    """
 
     number: int
     message: bytes
@@ -41,6 +45,12 @@ class Event:
     to_owner: bool = True
     to_staff: bool = True
     to_all: bool = False
+    reduced: bytes | None = None
+
+    def message_for(self, actor: Actor) -> bytes:
+        """Return the message as this actor may see it."""
+        hidden = self.reduced is not None and not actor.sees_values_of(self.owner)
+        return self.reduced if hidden and self.reduced is not None else self.message
 
     def is_for(self, actor: Actor) -> bool:
         """Return whether the actor receives it."""

@@ -153,6 +153,9 @@ class Hub:
                     message(each.name, each.data, self._event_id(number)),
                     each.owner,
                     to_staff=few,
+                    reduced=None
+                    if each.reduced is None
+                    else message(each.name, each.reduced, self._event_id(number)),
                 )
                 for number, each in enumerate(updates, self._number + 1)
             ]

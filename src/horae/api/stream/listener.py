@@ -27,14 +27,15 @@ class StreamListener:
         """Queue events; close the listener if that exceeds a limit. Call it on the loop."""
         if self.closed:
             return
-        self._size += sum(len(event.message) for event in events)
+        messages = [event.message_for(self.actor) for event in events]
+        self._size += sum(map(len, messages))
         if (
             len(self._messages) + len(events) > self._limits.messages
             or self._size > self._limits.size
         ):
             self.close()
             return
-        self._messages.extend(event.message for event in events)
+        self._messages.extend(messages)
         self._ready.set()
 
     def close(self) -> None:

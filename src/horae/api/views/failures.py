@@ -1,10 +1,11 @@
 """Groups of failures in responses."""
 
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import AliasPath, Field
 
-from horae.api.models import View
+from horae.api.models import OfValues, View
 from horae.domain.jobs import JobId
 
 
@@ -45,10 +46,10 @@ class ErrorGroupItem(View):
         )
     )
     sample_job: int = Field(validation_alias=AliasPath("sample", "job_id"))
-    error: str | None = Field(
+    error: Annotated[str | None, OfValues()] = Field(
         validation_alias=AliasPath("sample", "error"), description="The text of the latest failure."
     )
-    traceback: str | None = Field(
+    traceback: Annotated[str | None, OfValues()] = Field(
         validation_alias=AliasPath("sample", "traceback"),
         description="The end of the traceback of the latest failure.",
     )

@@ -45,9 +45,16 @@ class JobWhyItem(View):
     node: str | None = Field(description="The node that runs it.")
 
 
-def job_why_item(why: Why, *, technical: bool) -> JobWhyItem:
-    """Return the view; `technical`: with what only staff may see of others' jobs and operators."""
+def job_why_item(why: Why, *, technical: bool, values: bool) -> JobWhyItem:
+    """Return the view.
+
+    `technical`: with what only staff may see of others' jobs and operators; `values`: with what may
+    repeat parameters.
+    """
     item = JobWhyItem.model_validate(why)
+    if not values:
+        for part in why.of_values:
+            item.text = item.text.replace(part, "")
     if not technical:
         item.note = None
         item.holders = []

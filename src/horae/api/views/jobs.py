@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from horae.api.models import View
+from horae.api.models import HIDDEN, OfValues, View
 from horae.client.jobs import JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
@@ -47,9 +47,9 @@ class JobView(View):
         examples=["started"],
     )
     progress_percentage: int = Field(ge=0, le=100)
-    human_readable_error: Annotated[str, BeforeValidator(lambda text: text or "")] = Field(
-        description="Why the job failed, for its owner; empty otherwise."
-    )
+    human_readable_error: Annotated[
+        str, BeforeValidator(lambda text: text or ""), OfValues(HIDDEN)
+    ] = Field(description="Why the job failed, for its owner; empty otherwise.")
     created_on: datetime = Field(validation_alias="created_at")
     updated_on: datetime = Field(validation_alias="updated_at")
     error_code: str | None = Field(
@@ -74,7 +74,7 @@ class JobView(View):
     priority: int = Field(description="Higher starts first.")
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
-    retry_reason: str | None = Field(
+    retry_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         None,
         description=(
             "Why the job is pending again; its next attempt is due at `due_on`. Null for other"
@@ -108,17 +108,17 @@ class JobView(View):
 class JobDetail(JobView):
     """A job as on its own page."""
 
-    params: Any = Field(
+    params: Annotated[Any, OfValues()] = Field(
         None, description="The parameters, secret ones masked; null where the type is unknown here."
     )
-    result: Any = Field(None, description="What the job returned.")
-    error: str | None = Field(
+    result: Annotated[Any, OfValues()] = Field(None, description="What the job returned.")
+    error: Annotated[str | None, OfValues()] = Field(
         None, description="Why the job failed, for its developer; shown to staff."
     )
-    unique_key: str | None = None
+    unique_key: Annotated[str | None, OfValues()] = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
     weight: int = Field(1, description="How much the job counts under the limits of its type.")
-    waiting_reason: str | None = Field(
+    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         None, description="Why a pending job has not started, in one sentence."
     )
     queue_is_paused: bool = Field(
@@ -145,8 +145,8 @@ class AttemptView(View):
             "`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
         )
     )
-    error: str | None = Field(description="Shown to staff.")
-    traceback: str | None = Field(description="Shown to staff.")
+    error: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
+    traceback: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
 
 
 class AttemptList(View):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from horae.api.models import View, attributes
+from horae.api.models import HIDDEN, OfValues, View, attributes
 from horae.client.schedules import SchedulePage, ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
 from horae.client.schedules.preview import Preview
@@ -98,7 +98,7 @@ class SkipItem(View):
 class _WithParameters(ScheduleItem):
     """A schedule with the parameters of its jobs."""
 
-    params: Any = Field(
+    params: Annotated[Any, OfValues()] = Field(
         None, description="The parameters of its jobs, secret ones masked; null if unknown here."
     )
 
@@ -142,7 +142,7 @@ class ScheduleDetail(_WithRules):
             " does not undo that of somebody else."
         )
     )
-    overrides: dict[str, Any] = Field(
+    overrides: Annotated[dict[str, Any], OfValues({})] = Field(
         description=(
             "What was changed of a declared schedule at run time: the declared value of each"
             " changed field."
@@ -168,7 +168,7 @@ class ScheduleDetail(_WithRules):
     )
     moved_start: datetime | None = Field(description="When the next run starts once, instead.")
     backfill_next: datetime | None = Field(description="The first past time that waits to be run.")
-    waiting_reason: str | None = Field(
+    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         description="Why the run in progress has not started, if it is pending."
     )
 
@@ -218,7 +218,9 @@ class TickItem(View):
     decided_by: str | None = Field(
         description="The node that decided; null for a decision by a user."
     )
-    waiting_reason: str | None = Field(description="Why its run has not started, if it is pending.")
+    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
+        description="Why its run has not started, if it is pending."
+    )
 
 
 class TickList(View):
@@ -296,8 +298,8 @@ class WhyItem(View):
     decided_by: str | None
     job_id: int | None
     job_state: str | None
-    job_error: str | None
-    waiting_reason: str | None
+    job_error: Annotated[str | None, OfValues(HIDDEN)]
+    waiting_reason: Annotated[str | None, OfValues(HIDDEN)]
     blocked_by: int | None = Field(description="The job of the run that was in progress.")
     disabled_reason: str | None
     paused_by: str | None
@@ -380,8 +382,8 @@ class FailedRunItem(View):
     started_on: datetime = Field(validation_alias="started_at")
     finished_on: datetime = Field(validation_alias="finished_at")
     outcome: str = Field(description="`failed`, `timed_out` or `crashed`.")
-    error: str | None
-    traceback: str | None
+    error: Annotated[str | None, OfValues()]
+    traceback: Annotated[str | None, OfValues()]
 
 
 class FailedRunList(View):

@@ -58,6 +58,7 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
         awaited=waiting.awaited,
         group_id=waiting.group_id,
         holders=waiting_reason.holders(connection, waiting, job.queue),
+        of_values=waiting.of_values,
     )
 
 
@@ -136,6 +137,7 @@ def _running(job: Job, *, stopping: bool) -> Why:
 
 def _ended(job: Job) -> Why:
     """Return how a job ended."""
+    shown: tuple[str, ...] = ()
     match job.state:
         case JobState.FINISHED:
             text = "It finished."
@@ -146,6 +148,7 @@ def _ended(job: Job) -> Why:
         case _:
             reason = job.human_readable_error
             text = f"It failed: {reason}" if reason else "It failed."
+            shown = (f": {reason}",) if reason and job.error_code is None else ()
     return Why(
         job_id=job.id,
         state=job.state,
@@ -153,4 +156,5 @@ def _ended(job: Job) -> Why:
         text=text,
         since=job.finished_at,
         by=job.cancelled_by,
+        of_values=shown,
     )

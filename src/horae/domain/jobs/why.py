@@ -69,7 +69,8 @@ class Waiting:
     `ahead_is_least` there may be more. `bucket_id`: the limit, for one key, that holds it back;
     `every`: the seconds between two starts that its rate allows. `awaited`: the first few of the
     jobs that must end first; `group_id`: the group whose members must end. `counts_from`: since
-    when it counts against the time limit of pending jobs; None if that does not run.
+    when it counts against the time limit of pending jobs; None if that does not run. `of_values`:
+    the parts of the text that may repeat parameters, which some readers do not see.
     """
 
     reason: Reason
@@ -84,6 +85,7 @@ class Waiting:
     awaited: tuple[JobId, ...] = ()
     group_id: GroupId | None = None
     counts_from: datetime | None = None
+    of_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class Why:
     ground for one. `fails_at`: when the job fails if it has not begun. `awaited`: the first few of
     the jobs that it waits for; `group_id`: the group whose members it waits for. `holders`: the
     first few of the jobs that run under the limit that holds it back. `node`: the one that runs it.
+    `of_values`: the parts of the text that may repeat parameters, which some readers do not see.
     """
 
     job_id: JobId
@@ -116,6 +119,7 @@ class Why:
     group_id: GroupId | None = None
     holders: tuple[JobId, ...] = ()
     node: NodeId | None = None
+    of_values: tuple[str, ...] = ()
 
 
 def ahead_text(count: int, *, is_least: bool) -> str:

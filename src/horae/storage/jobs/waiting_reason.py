@@ -248,7 +248,7 @@ def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Servi
     """Return what a job in a lane waits for, by what a claim would choose now."""
     held_by = opens_in = None
     places: list[_Place] = []
-    # Without a node, limits are asked as by one that only knows the type of the job.
+    # Without a node, limits are looked at as by one that only knows the type of the job.
     nobody = Serving(scope=ClaimScope(node=NodeId(""), types=(job.type,)), free=0, slots=0)
     for kind in kinds or [nobody]:
         foreseen = foresee(connection, kind.scope)
@@ -258,6 +258,8 @@ def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Servi
             continue
         choice = foreseen.choose(foreseen.most)
         holding = choice.held.get(facts.lane_id)
+        if not kinds and facts.held_by is None:
+            holding = None  # no claim has met the limit, and none that could is known
         if holding is None and not foreseen.has_read(facts.lane_id):
             holding = facts.held_by  # a claim would not look at the lane before the limit opens
         if holding is None:
@@ -423,6 +425,7 @@ def _held_by_limit(
         ahead_is_least=ahead.is_least,
         bucket_id=bucket_id,
         every=every.total_seconds() if numbers.is_rate else None,
+        of_values=(key,) if key else (),
     )
 
 

@@ -24,7 +24,14 @@ const QUEUE: Queue = {
   started: 2,
   oldest_seconds: 4,
 }
-const STAFF = { id: 'eve', roles: ['staff'], sees_all: true, changes_all: true, changes_own: true }
+const STAFF = {
+  id: 'eve',
+  roles: ['staff'],
+  sees_all: true,
+  sees_values: true,
+  changes_all: true,
+  changes_own: true,
+}
 
 let app: App | null = null
 

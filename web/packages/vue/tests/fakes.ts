@@ -59,7 +59,14 @@ export class FakeServer {
   readonly jobs = new Map<number, Job>()
   readonly requests: FakeRequest[] = []
   readonly streams: FakeStream[] = []
-  me = { id: 'alice', roles: [], sees_all: false, changes_all: false, changes_own: true }
+  me = {
+    id: 'alice',
+    roles: [],
+    sees_all: false,
+    sees_values: false,
+    changes_all: false,
+    changes_own: true,
+  }
   /** Whether the server offers an event stream. */
   streaming = false
   /** Replacements for the next responses. */

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
-from horae.api.dependencies import Reader, ServicesHere
-from horae.api.models import RequestModel, Storable, View
+from horae.api.dependencies import Reader, ServicesHere, shown_to
+from horae.api.models import OfValues, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.client.operations import names_of
 from horae.storage.operations import ChangeFilter
@@ -58,8 +58,12 @@ class AuditItem(View):
     channel: str | None = Field(
         description="The channel of the request: `dashboard`, `http`, `cli` or `python`."
     )
-    before: Any = Field(None, description="The changed values before; null for something new.")
-    after: Any = Field(None, description="The changed values after; null for something deleted.")
+    before: Annotated[Any, OfValues()] = Field(
+        None, description="The changed values before; null for something new."
+    )
+    after: Annotated[Any, OfValues()] = Field(
+        None, description="The changed values after; null for something deleted."
+    )
 
 
 class AuditList(View):
@@ -71,7 +75,7 @@ class AuditList(View):
 
 @router.get("/", responses=document_errors(400))
 async def list_audit(
-    services: ServicesHere, _actor: Reader, query: Annotated[AuditQuery, Query()]
+    services: ServicesHere, actor: Reader, query: Annotated[AuditQuery, Query()]
 ) -> AuditList:
     """List changes with their actor and time, including refused ones."""
     before = None if query.cursor is None else int(query.cursor)
@@ -90,4 +94,5 @@ async def list_audit(
     )
     page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
     next_page = None if page.next is None else str(page.next)
-    return AuditList.model_validate({"entries": page.entries, "next": next_page})
+    found = AuditList.model_validate({"entries": page.entries, "next": next_page})
+    return shown_to(actor, found)

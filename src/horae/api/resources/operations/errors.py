@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from horae.api.dependencies import Reader, ServicesHere
+from horae.api.dependencies import Reader, ServicesHere, shown_to
 from horae.api.models import RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.views import ErrorList
@@ -28,7 +28,7 @@ class FailureQuery(RequestModel):
 
 @router.get("/", responses=document_errors(400))
 async def list_errors(
-    services: ServicesHere, _actor: Reader, query: Annotated[FailureQuery, Query()]
+    services: ServicesHere, actor: Reader, query: Annotated[FailureQuery, Query()]
 ) -> ErrorList:
     """Group the failed attempts by job type, class of the exception, and place in the application.
 
@@ -36,4 +36,4 @@ async def list_errors(
     `/api/jobs/bulk/`.
     """
     found = await services.on_thread(failures_since, services.reads, query.since, query.type)
-    return ErrorList.model_validate(found)
+    return shown_to(actor, ErrorList.model_validate(found))

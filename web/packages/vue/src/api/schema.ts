@@ -2646,6 +2646,11 @@ export interface components {
              * @description May see the jobs of all owners, schedules, queues, nodes, the overview and the audit log.
              */
             sees_all: boolean;
+            /**
+             * Sees Values
+             * @description May see the parameters, results and technical errors of all jobs.
+             */
+            sees_values: boolean;
         };
         /**
          * MinuteItem
