@@ -338,7 +338,10 @@ async def test_the_audit_is_filtered_by_target_kind_channel_and_time(
     assert await actions(kind="queue", target="nightly") == [("queue.pause", "python")]
     assert await actions(kind="queue") == [("queue.pause", "python")]
     assert await actions(channel="dashboard") == [("schedule.pause", "dashboard")]
-    assert await actions(action="schedule.alter") == [("schedule.alter", "python")]
+    assert await actions(action="schedule.alter,queue.pause") == [
+        ("queue.pause", "python"),
+        ("schedule.alter", "python"),
+    ]
     assert await actions(target="nobody") == []
     assert len(await actions(since="2020-01-01T00:00:00Z")) == 5
     assert await actions(until="2020-01-01T00:00:00Z") == []

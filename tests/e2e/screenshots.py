@@ -37,7 +37,7 @@ def main() -> None:
         for theme in THEMES:
             for name, path in views.items():
                 photograph(browser, node, path, folder / f"{name}-{theme}.png", theme, WIDE)
-        for name in ("overview", "jobs", "schedule"):
+        for name in ("now", "jobs", "schedule"):
             photograph(browser, node, views[name], folder / f"{name}-small.png", "light", SMALL)
     for picture in sorted(folder.glob("*.png")):
         print(f"{picture.stat().st_size / 1000:6.0f} kB  {picture}")
@@ -80,11 +80,9 @@ def busy(node: Served) -> dict[str, str]:
         node.begin("import_orders", file="orders.csv", percent=46),
     ]
     wait_until(lambda: all(node.read(f"jobs/{job}/")["progress_percentage"] > 0 for job in begun))
-    views = {
-        name: name for name in ("jobs", "schedules", "nodes", "queues", "deployments", "changes")
-    }
+    views = {name: name for name in ("jobs", "schedules", "queues", "fleet", "journal")}
     return {
-        "overview": "",
+        "now": "",
         **views,
         "job": f"jobs/{begun[-1]}",
         "job-failed": f"jobs/{failed}",

@@ -14,7 +14,7 @@ from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
 
-TABLES = ("jobs", "schedules", "queues", "types", "deployments", "changes")
+TABLES = ("jobs", "schedules", "queues", "types", "fleet", "journal")
 OVERFLOWING = """() => [...document.querySelectorAll('.table-scroll')]
     .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.slice(0, 80))"""
 TALLEST_ROW = "() => Math.max(...[...document.querySelectorAll('main tbody tr')].map(each => each.offsetHeight))"

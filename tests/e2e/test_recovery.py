@@ -32,9 +32,7 @@ def test_a_page_recovers_by_itself_when_the_server_is_restarted(
     faults.forgive()  # requests failed while no server answered
     job = node.begin("import_people", rows=1)
     expect(page.get_by_test_id(f"job-{job}").locator(".badge--finished")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="may be out of date")).to_have_count(
-        0, timeout=40_000
-    )
+    expect(page.get_by_test_id("lost")).to_have_count(0, timeout=40_000)
     assert page.evaluate("window.openedOnce") is True, "the page was reloaded"
 
 
@@ -45,11 +43,11 @@ def test_a_page_reports_a_lost_server_and_recovers(
     expect(page.get_by_test_id("live")).to_have_text("Live")
     wait_until(lambda: page.evaluate(FETCHED, "/views-"))
     node.stop()
-    page.get_by_test_id("nav-nodes").click()
+    page.get_by_test_id("nav-fleet").click()
     expect(page.get_by_role("heading", name="The server does not respond")).to_be_visible()
     node.start()
     page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_test_id("nodes").get_by_role("listitem")).not_to_have_count(0)
+    expect(page.get_by_test_id("nodes").get_by_role("row")).not_to_have_count(0)
     expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
     faults.forgive()
 
@@ -81,12 +79,22 @@ class TestLostDatabase:
         )  # so that the events tell it, and not a request
         server.halt("immediate")
         expect(live).to_have_text(re.compile(r"Data from \d+ s ago"))
+        lost = page.get_by_test_id("lost")
+        expect(lost).to_contain_text(
+            re.compile(r"The database cannot be reached since \d\d:\d\d\.")
+        )
         page.get_by_test_id("refresh-now").click()
-        banner = page.get_by_role("status").filter(has_text="may be out of date")
-        expect(banner).to_contain_text("the database does not answer")
-        expect(banner).not_to_contain_text("127.0.0.1")
+        page.get_by_test_id("nav-fleet").click()  # what was never read has no data to show
+        expect(
+            page.get_by_role("heading", name="The database cannot be reached")
+        ).not_to_have_count(0)
+        everything = page.locator("body")
+        expect(everything).not_to_contain_text("127.0.0.1")
+        expect(everything).not_to_contain_text("postgresql")
         server.start()
         expect(live).to_have_text("Live", timeout=40_000)
+        expect(lost).to_have_count(0)
+        expect(page.get_by_test_id("nodes")).to_be_visible()
         faults.forgive()
 
 
@@ -97,8 +105,8 @@ def test_a_view_that_cannot_be_fetched_is_no_dead_link(
     page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     page.evaluate("window.openedOnce = true")
-    page.get_by_test_id("nav-nodes").click()
-    page.wait_for_url("**/nodes")
+    page.get_by_test_id("nav-fleet").click()
+    page.wait_for_url("**/fleet")
     wait_until(lambda: page.evaluate("window.openedOnce === undefined"))
     node.stop()
     page.get_by_test_id("nav-queues").click()

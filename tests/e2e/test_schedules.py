@@ -57,7 +57,7 @@ def test_a_pause_and_a_run_by_hand_show_the_user(page: Page, node: Served) -> No
     page.goto(f"schedules/{schedule(node, 'back_up')['id']}")
     page.get_by_test_id("run-now").click()
     expect(page.get_by_test_id("job-state")).to_be_visible()
-    page.goto("changes")
+    page.goto("journal")
     expect(page.get_by_test_id("changes").get_by_role("row", name="schedule.run")).to_contain_text(
         "local"
     )

@@ -62,13 +62,13 @@ def test_a_killed_node_is_shown_for_a_while(
     page: Page, node: Served, served: ServedBy, database: Database
 ) -> None:
     other = served(APPLICATION, database, "--name", "unlucky")
-    page.goto("nodes")
+    page.goto("fleet")
     expect(page.get_by_test_id("nodes")).to_contain_text("unlucky")
     other.kill()
     wait_until(lambda: node.read("nodes/")["died"])
-    expect(page.get_by_test_id("died")).to_contain_text("unlucky died")
+    expect(page.get_by_test_id("died")).to_contain_text("unlucky")
     expect(page.get_by_test_id("nodes")).not_to_contain_text("unlucky")
-    page.goto("changes")
+    page.goto("journal")
     expect(page.get_by_test_id("changes").get_by_role("row", name="node.died")).to_contain_text(
         "unlucky"
     )

@@ -21,14 +21,13 @@ VIEWS: Final = (
     "errors",
     "schedules",
     "schedules/new",
-    "nodes",
     "queues",
     "queues/default",
     "types",
     "types/print_report",
     "limits",
-    "deployments",
-    "changes",
+    "fleet",
+    "journal",
     "nowhere",
 )
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
@@ -151,9 +150,9 @@ def test_keys_lead_everywhere_and_escape_closes_what_is_open(page: Page, views: 
     for key, title in (
         ("j", "Jobs"),
         ("s", "Schedules"),
-        ("n", "Nodes"),
+        ("f", "Fleet"),
         ("q", "Queues"),
-        ("o", "Overview"),
+        ("c", "Journal"),
     ):
         wait_until(partial(goes, page, key, title))
 

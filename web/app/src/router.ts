@@ -9,8 +9,8 @@ import { texts } from '@/texts/texts'
 const routes: RouteRecordRaw[] = [
   {
     path: '/',
-    name: 'overview',
-    component: () => import('@/views/overview/OverviewPage.vue'),
+    name: 'now',
+    component: () => import('@/views/now/NowPage.vue'),
   },
   {
     path: '/jobs',
@@ -58,10 +58,12 @@ const routes: RouteRecordRaw[] = [
     props: ({ params }) => ({ id: Number(params['id']) }),
   },
   {
-    path: '/nodes',
-    name: 'nodes',
-    component: () => import('@/views/operations/NodesPage.vue'),
+    path: '/fleet',
+    name: 'fleet',
+    component: () => import('@/views/fleet/FleetPage.vue'),
   },
+  { path: '/nodes', name: 'nodes', redirect: { name: 'fleet' } },
+  { path: '/deployments', name: 'deployments', redirect: { name: 'fleet' } },
   {
     path: '/queues',
     name: 'queues',
@@ -90,15 +92,11 @@ const routes: RouteRecordRaw[] = [
     component: () => import('@/views/operations/LimitsPage.vue'),
   },
   {
-    path: '/deployments',
-    name: 'deployments',
-    component: () => import('@/views/operations/DeploymentsPage.vue'),
+    path: '/journal',
+    name: 'journal',
+    component: () => import('@/views/journal/JournalPage.vue'),
   },
-  {
-    path: '/changes',
-    name: 'changes',
-    component: () => import('@/views/operations/ChangesPage.vue'),
-  },
+  { path: '/changes', name: 'changes', redirect: ({ query }) => ({ name: 'journal', query }) },
   {
     path: '/:rest(.*)*',
     name: 'not-found',

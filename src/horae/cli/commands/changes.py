@@ -35,7 +35,10 @@ def changes(
         ),
     ] = None,
     action: Annotated[
-        str | None, typer.Option(metavar="ACTION", help="Only this action, such as queue.pause.")
+        str | None,
+        typer.Option(
+            metavar="ACTION", help="Only these actions, such as queue.pause,queue.resume."
+        ),
     ] = None,
     channel: Annotated[
         str | None,
@@ -54,7 +57,7 @@ def changes(
     which = ChangeFilter(
         targets=None if target is None else names_of(database, kind, target),
         kind=kind,
-        action=action,
+        actions=None if action is None else action.split(","),
         actor=actor,
         channel=channel,
         since=None if since is None else parse_moment(since, "--since"),

@@ -126,7 +126,7 @@ def _pause_of(
         return None
     until = row.now if is_paused else (moment if entry is None else entry.decided_at)
     which = ChangeFilter(
-        targets=[str(row.id), row.name], action="schedule.pause", until=until + MICROSECOND
+        targets=[str(row.id), row.name], actions=["schedule.pause"], until=until + MICROSECOND
     )
     found = reads.autocommit(change_log.page, which, before=None, limit=_MOST_PAUSES)
     return next((each for each in found if each.outcome == "done"), None)

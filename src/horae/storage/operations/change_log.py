@@ -58,7 +58,7 @@ class ChangeFilter:
 
     targets: Collection[str] | None = None
     kind: str | None = None
-    action: str | None = None
+    actions: Collection[str] | None = None
     actor: str | None = None
     channel: str | None = None
     since: datetime | None = None
@@ -155,6 +155,8 @@ def _wanted(which: ChangeFilter) -> Select[Any]:
     statement = _entries.order_by(columns.id.desc())
     if which.targets is not None:
         statement = statement.where(columns.target.in_(list(which.targets)))
+    if which.actions is not None:
+        statement = statement.where(columns.action.in_(list(which.actions)))
     if which.kind is not None:
         statement = statement.where(
             or_(
@@ -163,7 +165,6 @@ def _wanted(which: ChangeFilter) -> Select[Any]:
             )
         )
     for column, value in (
-        (columns.action, which.action),
         (columns.actor, which.actor),
         (columns.channel, which.channel),
     ):

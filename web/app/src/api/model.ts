@@ -7,6 +7,7 @@ export type Minute = Readonly<Schemas['MinuteItem']>
 export type Problem = Readonly<Schemas['ProblemItem']>
 export type HoraeNode = Readonly<Schemas['NodeItem']>
 export type NodeList = Readonly<Schemas['NodeList']>
+export type DeadNode = Readonly<Schemas['DeadNodeItem']>
 export type Queue = Readonly<Schemas['QueueItem']>
 /** The figures of a time in equal steps. */
 export type HistorySeries = Readonly<Schemas['HistorySeries']>

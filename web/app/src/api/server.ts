@@ -30,6 +30,7 @@ export const isAnonymous = shallowRef(false)
 
 export const client: HoraeClient = createClient({
   baseUrl: mountPath().replace(/\/$/, ''),
+  headers: () => ({ 'X-Horae-Channel': 'dashboard' }), // the journal tells it from other programs
   onUnauthorized: () => (isAnonymous.value = true),
 })
 
@@ -82,6 +83,6 @@ export const server = {
     json<QueueHistory>('GET', '/api/history/queues/', { query: { span }, signal }),
   typeHistory: (span: string, deployment: string | null, signal?: AbortSignal) =>
     json<TypeHistory>('GET', '/api/history/types/', { query: { span, deployment }, signal }),
-  audit: (cursor: string | null, signal?: AbortSignal) =>
-    json<AuditPage>('GET', '/api/audit/', { query: { cursor, limit: 100 }, signal }),
+  audit: (filters: Readonly<Record<string, string>>, signal?: AbortSignal) =>
+    json<AuditPage>('GET', '/api/audit/', { query: { ...filters, limit: 100 }, signal }),
 } as const

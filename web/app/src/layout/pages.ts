@@ -19,16 +19,15 @@ export interface PageLink extends Page {
 }
 
 const PAGES: readonly Page[] = [
-  { name: 'overview', icon: 'overview', key: 'o', staff: true },
+  { name: 'now', icon: 'overview', key: 'n', staff: true },
   { name: 'jobs', icon: 'jobs', key: 'j', staff: false },
   { name: 'errors', icon: 'errors', key: 'e', staff: true },
   { name: 'schedules', icon: 'schedules', key: 's', staff: true },
   { name: 'queues', icon: 'queues', key: 'q', staff: true },
   { name: 'types', icon: 'types', key: 't', staff: true },
   { name: 'limits', icon: 'limits', key: 'l', staff: true },
-  { name: 'nodes', icon: 'nodes', key: 'n', staff: true },
-  { name: 'deployments', icon: 'deployments', key: 'd', staff: true },
-  { name: 'changes', icon: 'changes', key: 'c', staff: true },
+  { name: 'fleet', icon: 'nodes', key: 'f', staff: true },
+  { name: 'journal', icon: 'changes', key: 'c', staff: true },
 ]
 
 /** Return the pages of the dashboard that the user may see. */

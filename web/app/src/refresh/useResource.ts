@@ -10,7 +10,7 @@ import {
 } from 'vue'
 
 import { isAnonymous } from '@/api/server'
-import { recordAnswer, recordFailure } from './freshness'
+import { reportFreshness, type FreshnessReports } from './freshness'
 import { refreshSeconds } from './interval'
 import { useManualRefresh } from './manualRefresh'
 import { usePageVisible } from './usePageVisible'
@@ -24,9 +24,11 @@ export interface ResourceOptions {
   /** Whether to show the previous data until the data for a new key has arrived. */
   readonly keepData?: boolean
   /** Seconds between two requests; the user's choice by default. */
-  readonly seconds?: Ref<number>
+  readonly seconds?: Readonly<Ref<number>>
   /** Whether the data can no longer change, so that polling stops. */
   readonly isFinal?: () => boolean
+  /** Whether the figures are so coarse that the age of the page does not depend on them. */
+  readonly isCoarse?: boolean
 }
 
 /** Data of the server that is read repeatedly while the page is visible. */
@@ -46,9 +48,11 @@ export function useResource<Value>(
   request: (signal: AbortSignal) => Promise<Value>,
   options: ResourceOptions = {},
 ): Resource<Value> {
-  const { data, error, failures, read, reset } = useRequest(request)
   const visible = usePageVisible()
   const seconds = options.seconds ?? refreshSeconds
+  // Data that can no longer change do not become old.
+  const freshness = reportFreshness(seconds, () => !options.isCoarse && !options.isFinal?.())
+  const { data, error, failures, read, reset } = useRequest(request, freshness)
   const loop = new PollLoop({ work: read, delay })
 
   function delay(): number | null {
@@ -74,6 +78,7 @@ export function useResource<Value>(
   watch(seconds, () => loop.reschedule())
   useManualRefresh(() => loop.runNow())
   onScopeDispose(() => loop.stop())
+  onScopeDispose(freshness.end)
 
   return {
     data,
@@ -95,24 +100,26 @@ interface UseRequestReturn<Value> {
 
 function useRequest<Value>(
   request: (signal: AbortSignal) => Promise<Value>,
+  freshness: FreshnessReports,
 ): UseRequestReturn<Value> {
   const data = shallowRef<Value | null>(null)
   const error = shallowRef<unknown>(null)
   const failures = shallowRef(0)
 
   async function read(signal: AbortSignal): Promise<void> {
+    const askedAt = Date.now()
     try {
       const value = await request(signal)
       if (signal.aborted) return
       data.value = value
       error.value = null
       failures.value = 0
-      recordAnswer()
+      freshness.answered(askedAt)
     } catch (caught) {
       if (signal.aborted) return
       error.value = caught
       failures.value += 1
-      recordFailure(caught)
+      freshness.failed(caught, askedAt)
     }
   }
 

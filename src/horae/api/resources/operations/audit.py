@@ -33,7 +33,13 @@ class AuditQuery(RequestModel):
         pattern="^[a-z]{1,50}$",
         description="The first part of the action, such as `schedule` or `queue`.",
     )
-    action: Storable | None = Field(None, min_length=1, max_length=100, examples=["queue.pause"])
+    action: Storable | None = Field(
+        None,
+        min_length=1,
+        max_length=1_000,
+        description="One or more actions, separated by commas.",
+        examples=["queue.pause,queue.resume"],
+    )
     channel: Storable | None = Field(
         None, description="`python`, `cli`, `http` or `dashboard`.", pattern="^[a-z]{1,16}$"
     )
@@ -86,7 +92,7 @@ async def list_audit(
     which = ChangeFilter(
         targets=targets,
         kind=query.kind,
-        action=query.action,
+        actions=None if query.action is None else query.action.split(","),
         actor=query.actor,
         channel=query.channel,
         since=query.since,

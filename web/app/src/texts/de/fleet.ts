@@ -1,3 +1,72 @@
+import { countText } from '@/format/number'
 import type { Texts } from '../en'
 
-export const fleet: Texts['fleet'] = {}
+const FATES: Readonly<Record<string, string>> = {
+  pending: 'laufen noch einmal',
+  started: 'laufen wieder',
+  failed: 'fehlgeschlagen',
+  finished: 'fertig',
+  cancelled: 'abgebrochen',
+}
+
+export const fleet: Texts['fleet'] = {
+  nodes: 'Knoten',
+  slots: (used, all) => `${countText(used)} von ${countText(all)} Plätzen belegt`,
+  noNodesTitle: 'Kein Knoten läuft',
+  noNodesText: 'Jobs warten, bis ein Knoten sie ausführt. Starten Sie einen Knoten mit:',
+  name: 'Name',
+  state: 'Zustand',
+  alive: 'Am Leben',
+  dead: 'Tot',
+  slotsColumn: 'Plätze',
+  roles: 'Rollen',
+  queues: 'Warteschlangen',
+  allQueues: 'alle',
+  heartbeat: 'Lebenszeichen',
+  fileLock: 'Dateisperre gehalten',
+  ago: (duration) => `vor ${duration}`,
+  started: 'Läuft seit',
+  version: 'Version',
+  host: 'Rechner',
+  place: (host, pid) => `${host}, Prozess ${pid}`,
+  share: 'Zeitpläne',
+  types: 'Jobtypen',
+  noTypes: 'keine',
+
+  diedTitle: 'Am letzten Tag gestorben',
+  nobodyDied: 'Am letzten Tag ist kein Knoten gestorben.',
+  died: 'Gestorben',
+  becameOfJobs: 'Was aus seinen Jobs wurde',
+  heldNothing: 'er hatte keine',
+  fate: (count, state) => `${countText(count)} ${FATES[state] ?? state}`,
+
+  deployments: 'Deployments',
+  noDeploymentsTitle: 'Noch keine Deployments',
+  noDeploymentsText:
+    'Ein Deployment ist eine Version der Zeitpläne, die ein Modul deklariert. Ein Knoten bringt seine Module beim Start ein. Von jedem Modul gilt nur eine Version.',
+  module: 'Modul',
+  changes: 'Was sich änderte',
+  runBy: 'Läuft auf',
+  deployed: 'Eingebracht',
+  replaced: 'Ersetzt',
+  ended: 'Beendet',
+  stopped: 'Gestoppt',
+  current: 'Aktuell',
+  firstVersion: 'erste Version',
+  sameText: 'keine Zeile',
+  schemaLines: (count) => (count === 1 ? '1 Zeile' : `${countText(count)} Zeilen`),
+  added: 'neu',
+  removed: 'entfernt',
+  changed: (added, removed) => `${countText(added)} Zeilen neu, ${countText(removed)} entfernt`,
+  noNodeRuns: 'kein Knoten',
+  notKnown: 'nicht bekannt',
+  stop: 'Stoppen',
+  start: 'Starten',
+  end: 'Beenden',
+  schedulesStopped: (module) => `Die Zeitpläne von ${module} sind gestoppt.`,
+  schedulesRunning: (module) => `Die Zeitpläne von ${module} laufen wieder.`,
+  endTitle: (module) => `${module} beenden?`,
+  endText:
+    'Das beendet seine Zeitpläne und bricht deren Jobs ab, die noch nicht gestartet sind. Um die Zeitpläne zurückzuholen, bringen Sie das Modul von Hand ein.',
+  deploymentEnded: (key) => `Deployment ${key} ist beendet.`,
+}

@@ -1,3 +1,46 @@
+import { countText } from '@/format/number'
 import type { Texts } from '../en'
 
-export const journal: Texts['journal'] = {}
+export const journal: Texts['journal'] = {
+  emptyTitle: 'Noch keine Änderungen',
+  emptyText:
+    'Hier steht jede Handlung von Benutzern und Betreibern: Jobs, die gestartet, abgebrochen, wiederholt oder gelöscht wurden, und Warteschlangen oder Zeitpläne, die geändert oder angehalten wurden.',
+  nothingTitle: 'Keine Änderung passt',
+  nothingText: 'Mit weniger Filtern sehen Sie mehr.',
+  filters: 'Filter',
+  kind: 'Was',
+  target: 'Name oder Nummer',
+  actor: 'Wer',
+  channel: 'Über',
+  from: 'Von',
+  to: 'Bis',
+  all: 'alle',
+  clear: 'Filter aufheben',
+  kinds: {
+    everything: 'alles zugleich',
+    queue: 'Warteschlangen',
+    schedule: 'Zeitpläne',
+    job: 'Jobs',
+    jobs: 'viele Jobs zugleich',
+    group: 'Gruppen',
+    limit: 'Limits',
+    deployment: 'Deployments',
+    node: 'Knoten',
+  },
+  channels: { dashboard: 'Dashboard', http: 'HTTP', cli: 'Kommandozeile', python: 'Python' },
+  time: 'Zeit',
+  action: 'Handlung',
+  targetColumn: 'Ziel',
+  change: 'Von → nach',
+  outcome: 'Ergebnis',
+  done: 'erledigt',
+  job: (id) => `Job #${id}`,
+  schedule: (id) => `Zeitplan #${id}`,
+  onlyThis: (target) => `Nur Änderungen von ${target}`,
+  allValues: (count) => (count === 1 ? '1 Wert' : `${countText(count)} Werte`),
+  from_: 'von',
+  to_: 'nach',
+  nothing: 'keiner',
+  newest: 'Neueste',
+  older: 'Ältere',
+}

@@ -3,7 +3,7 @@ import type { Texts } from '../en'
 export const layout: Texts['layout'] = {
   skip: 'Zum Inhalt springen',
   main: 'Hauptnavigation',
-  home: 'Horae, Übersicht',
+  home: 'Horae, jetzt',
   shortcuts: 'Tastenkürzel',
   readOnly: 'Nur Lesezugriff: Sie sehen hier alles, können aber nichts ändern.',
 
@@ -13,6 +13,11 @@ export const layout: Texts['layout'] = {
   dataFrom: (ago) => `Stand: ${ago}`,
   unavailable: 'Der Server antwortet nicht oder kann seine Datenbank nicht lesen',
   polling: 'Wird im gewählten Abstand aktualisiert',
+  serverLost: (since) => `Der Server antwortet seit ${since} nicht.`,
+  databaseLost: (since) => `Die Datenbank ist seit ${since} nicht erreichbar.`,
+  noDatabase: 'Die Datenbank ist nicht erreichbar',
+  dataAreOf: (time) => `Die angezeigten Daten sind von ${time}.`,
+  goesOn: 'Diese Seite macht von selbst weiter.',
 
   refreshNow: 'Jetzt aktualisieren',
   refresh: 'Aktualisieren',
@@ -33,5 +38,5 @@ export const layout: Texts['layout'] = {
   resumeEverything: 'Alles fortsetzen',
   everythingResumed: 'Alles läuft wieder.',
 
-  goToOverview: 'Zur Übersicht',
+  goToOverview: 'Sehen, was jetzt nicht stimmt',
 }

@@ -1,15 +1,14 @@
 import type { Texts } from '../en'
 
 export const pages: Texts['pages'] = {
-  overview: 'Übersicht',
+  now: 'Jetzt',
   jobs: 'Jobs',
   errors: 'Fehler',
   schedules: 'Zeitpläne',
   queues: 'Warteschlangen',
   types: 'Typen',
   limits: 'Limits',
-  nodes: 'Knoten',
-  deployments: 'Deployments',
-  changes: 'Änderungen',
+  fleet: 'Knoten',
+  journal: 'Protokoll',
   'not-found': 'Seite nicht gefunden',
 }

@@ -1,1 +1,69 @@
-export const fleet = {}
+import { countText, plural } from '@/format/number'
+
+const FATES: Readonly<Record<string, string>> = {
+  pending: 'to run again',
+  started: 'running again',
+}
+
+export const fleet = {
+  nodes: 'Nodes',
+  slots: (used: number, all: number) => `${countText(used)} of ${plural(all, 'slot')} in use`,
+  noNodesTitle: 'No running nodes',
+  noNodesText: 'Jobs wait until a node runs them. Start a node with:',
+  name: 'Name',
+  state: 'State',
+  alive: 'Alive',
+  dead: 'Dead',
+  slotsColumn: 'Slots',
+  roles: 'Roles',
+  queues: 'Queues',
+  allQueues: 'all',
+  heartbeat: 'Heartbeat',
+  fileLock: 'file lock held',
+  ago: (duration: string) => `${duration} ago`,
+  started: 'Running since',
+  version: 'Version',
+  host: 'Host',
+  place: (host: string, pid: number) => `${host}, process ${pid}`,
+  share: 'Schedules',
+  types: 'Job types',
+  noTypes: 'none',
+
+  diedTitle: 'Died in the last day',
+  nobodyDied: 'No node has died in the last day.',
+  died: 'Died',
+  becameOfJobs: 'What became of its jobs',
+  heldNothing: 'it held none',
+  fate: (count: number, state: string) => `${countText(count)} ${FATES[state] ?? state}`,
+
+  deployments: 'Deployments',
+  noDeploymentsTitle: 'No deployments yet',
+  noDeploymentsText:
+    'A deployment is one version of the schedules that a module declares. A node deploys its modules when it starts. Only one version of each module is current.',
+  module: 'Module',
+  changes: 'What changed',
+  runBy: 'Run by',
+  deployed: 'Deployed',
+  replaced: 'Replaced',
+  ended: 'Ended',
+  stopped: 'Stopped',
+  current: 'Current',
+  firstVersion: 'first version',
+  sameText: 'no line',
+  schemaLines: (count: number) => plural(count, 'line'),
+  added: 'added',
+  removed: 'removed',
+  changed: (added: number, removed: number) =>
+    `${plural(added, 'line')} added, ${countText(removed)} removed`,
+  noNodeRuns: 'no node',
+  notKnown: 'not known',
+  stop: 'Stop',
+  start: 'Start',
+  end: 'End',
+  schedulesStopped: (module: string) => `The schedules of ${module} are stopped.`,
+  schedulesRunning: (module: string) => `The schedules of ${module} are running again.`,
+  endTitle: (module: string) => `End ${module}?`,
+  endText:
+    'This ends its schedules and cancels their jobs that have not started. To bring the schedules back, deploy the module manually.',
+  deploymentEnded: (key: string) => `Deployment ${key} ended.`,
+}

@@ -1,7 +1,7 @@
 export const layout = {
   skip: 'Skip to content',
   main: 'Main',
-  home: 'Horae, overview',
+  home: 'Horae, now',
   shortcuts: 'Shortcuts',
   readOnly: 'Read-only access: you can view everything here, but you cannot change anything.',
 
@@ -11,6 +11,11 @@ export const layout = {
   dataFrom: (ago: string) => `Data from ${ago}`,
   unavailable: 'The server does not answer, or cannot read its database',
   polling: 'Refreshed at the selected interval',
+  serverLost: (since: string) => `The server does not answer since ${since}.`,
+  databaseLost: (since: string) => `The database cannot be reached since ${since}.`,
+  noDatabase: 'The database cannot be reached',
+  dataAreOf: (time: string) => `The data shown are of ${time}.`,
+  goesOn: 'This page goes on by itself.',
 
   refreshNow: 'Refresh now',
   refresh: 'Refresh',
@@ -31,5 +36,5 @@ export const layout = {
   resumeEverything: 'Resume everything',
   everythingResumed: 'Everything is resumed.',
 
-  goToOverview: 'Go to the overview',
+  goToOverview: 'See what is wrong now',
 }

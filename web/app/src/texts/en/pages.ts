@@ -1,14 +1,13 @@
 /** The titles of the pages, by the name of their route. */
 export const pages = {
-  overview: 'Overview',
+  now: 'Now',
   jobs: 'Jobs',
   errors: 'Errors',
   schedules: 'Schedules',
   queues: 'Queues',
   types: 'Types',
   limits: 'Limits',
-  nodes: 'Nodes',
-  deployments: 'Deployments',
-  changes: 'Changes',
+  fleet: 'Fleet',
+  journal: 'Journal',
   'not-found': 'Page not found',
 }

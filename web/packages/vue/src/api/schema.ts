@@ -4114,6 +4114,7 @@ export interface operations {
                 target?: string | null;
                 /** @description The first part of the action, such as `schedule` or `queue`. */
                 kind?: string | null;
+                /** @description One or more actions, separated by commas. */
                 action?: string | null;
                 /** @description `python`, `cli`, `http` or `dashboard`. */
                 channel?: string | null;

@@ -4,6 +4,7 @@ import type { Overview } from '@/api/model'
 import { secondsToClear } from '@/charts/backlog'
 import { durationText } from '@/format/duration'
 import { countText } from '@/format/number'
+import { texts } from '@/texts/texts'
 
 /** A figure of the overview, with a link to more details. */
 export interface Tile {
@@ -26,17 +27,18 @@ function jobsInState(states: string): RouteLocationRaw {
 
 function loadTiles(overview: Overview): Tile[] {
   const { pending, started } = overview.states
+  const words = texts.value.now.tiles
   return [
     {
-      name: 'Waiting',
+      name: words.waiting,
       figure: countText(pending),
       details: waitText(overview),
       to: jobsInState('pending'),
     },
     {
-      name: 'Running',
+      name: words.running,
       figure: countText(started),
-      details: `${countText(overview.running)} of ${countText(overview.slots)} slots in use`,
+      details: words.slotsInUse(overview.running, overview.slots),
       to: jobsInState('started'),
     },
   ]
@@ -45,25 +47,29 @@ function loadTiles(overview: Overview): Tile[] {
 /** Describe the jobs that are ready to start, and those that are due later or in a paused queue. */
 function waitText(overview: Overview): string {
   const { ready } = overview
+  const words = texts.value.now.tiles
   const held = overview.states.pending - ready
-  if (ready === 0) return held > 0 ? 'due later or paused' : 'nothing to start'
+  if (ready === 0) return held > 0 ? words.heldBack : words.nothingToStart
   const seconds = secondsToClear(overview)
-  const work =
-    seconds === null
-      ? `${countText(ready)} ready to start`
-      : `about ${durationText(seconds)} of work`
-  return held > 0 ? `${work}, ${countText(held)} due later or paused` : work
+  const work = seconds === null ? words.readyToStart(ready) : words.aboutWork(durationText(seconds))
+  return held > 0 ? words.heldBackToo(work, held) : work
 }
 
 function outcomeTiles({ throughput }: Overview): Tile[] {
   const sum = (name: 'finished' | 'failed'): number =>
     throughput.reduce((total, minute) => total + minute[name], 0)
-  const details = 'in the last hour'
+  const words = texts.value.now.tiles
+  const details = words.inTheLastHour
   const failed = sum('failed')
   return [
-    { name: 'Finished', figure: countText(sum('finished')), details, to: jobsInState('finished') },
     {
-      name: 'Failed',
+      name: words.finished,
+      figure: countText(sum('finished')),
+      details,
+      to: jobsInState('finished'),
+    },
+    {
+      name: words.failed,
       figure: countText(failed),
       details,
       to: jobsInState('failed'),
@@ -73,18 +79,19 @@ function outcomeTiles({ throughput }: Overview): Tile[] {
 }
 
 function serviceTiles({ pick_up, nodes_alive, nodes_dead }: Overview): Tile[] {
+  const words = texts.value.now.tiles
   return [
     {
-      name: 'Median start delay',
+      name: words.startDelay,
       figure: durationText(pick_up.p50_seconds),
-      details: `p99: ${durationText(pick_up.p99_seconds)}`,
+      details: words.p99(durationText(pick_up.p99_seconds)),
       to: { name: 'queues' },
     },
     {
-      name: 'Nodes',
+      name: words.nodes,
       figure: countText(nodes_alive),
-      details: nodes_dead > 0 ? `${countText(nodes_dead)} dead` : 'all alive',
-      to: { name: 'nodes' },
+      details: nodes_dead > 0 ? words.dead(nodes_dead) : words.allAlive,
+      to: { name: 'fleet' },
       detailsAreBad: nodes_dead > 0,
     },
   ]

@@ -1,3 +1,5 @@
+import { texts, wordFor } from '@/texts/texts'
+
 /** One changed value. `before` or `after` is undefined if the value was added or removed. */
 export interface ChangedValue {
   readonly name: string
@@ -5,15 +7,12 @@ export interface ChangedValue {
   readonly after: unknown
 }
 
-const CHANNELS: Readonly<Record<string, string>> = {
-  http: 'via HTTP',
-  cli: 'via CLI',
-  python: 'via Python',
-}
+/** The maximum number of characters of a value in the list. */
+const MAX_SHORT = 40
 
 /** Describe the interface through which a change was made. */
 export function channelText(channel: string): string {
-  return CHANNELS[channel] ?? channel
+  return wordFor(texts.value.journal.channels, channel)
 }
 
 /** Return the values that differ, by name. */
@@ -26,8 +25,14 @@ export function changedValues(before: unknown, after: unknown): ChangedValue[] {
 
 /** Format a value on one line. */
 export function valueText(value: unknown): string {
-  if (value === undefined || value === null) return 'none'
+  if (value === undefined || value === null) return texts.value.journal.nothing
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Format a value on one short line. */
+export function shortText(value: unknown): string {
+  const text = valueText(value)
+  return text.length > MAX_SHORT ? `${text.slice(0, MAX_SHORT - 1)}…` : text
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

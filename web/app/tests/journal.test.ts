@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { filtersOf, isFiltered, NO_FILTERS, queryOf } from '@/views/journal/filters'
 
-import { changedValues, channelText, valueText } from '@/views/operations/changes'
+import { changedValues, channelText, valueText } from '@/views/journal/changes'
 
 describe('a change', () => {
   it('has the values that differ between before and after', () => {
@@ -26,6 +27,23 @@ describe('a change', () => {
       'x',
       '{"a":1}',
     ])
-    expect([channelText('cli'), channelText('pigeon')]).toEqual(['via CLI', 'pigeon'])
+    expect([channelText('cli'), channelText('pigeon')]).toEqual(['Command line', 'pigeon'])
+  })
+})
+
+describe('the filters of the journal', () => {
+  it('survive in an address', () => {
+    const filters = {
+      ...NO_FILTERS,
+      kind: 'schedule',
+      target: 'nightly',
+      since: '2026-11-01T00:00:00.000Z',
+    }
+    expect(filtersOf(queryOf(filters))).toEqual(filters)
+    expect([isFiltered(filters), isFiltered({ ...NO_FILTERS, cursor: '7' })]).toEqual([true, false])
+  })
+
+  it('are left out if they make no sense', () => {
+    expect(filtersOf({ kind: 'x', channel: 'y', since: 'soon', cursor: '-1' })).toEqual(NO_FILTERS)
   })
 })

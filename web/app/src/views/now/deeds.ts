@@ -1,0 +1,64 @@
+import type { RouteLocationRaw } from 'vue-router'
+
+import type { Problem } from '@/api/model'
+import { client, server } from '@/api/server'
+import { schedules } from '@/api/schedules'
+import { texts } from '@/texts/texts'
+
+export type Deed = Problem['deeds'][number]
+type About = NonNullable<Problem['about']>
+
+/** Name what a problem is about: `Queue mail`. */
+export function subjectOf({ about }: Problem): string {
+  return about === null ? '' : texts.value.now.about[about.noun](about.name)
+}
+
+/** Return the page of what a problem is about; null if it has none. */
+export function pageOf({ about }: Problem): RouteLocationRaw | null {
+  switch (about?.noun) {
+    case 'queue':
+      return { name: 'queues' }
+    case 'schedule':
+      return about.id === null
+        ? { name: 'schedules', query: { name: about.name } }
+        : { name: 'schedule', params: { id: about.id } }
+    case 'type':
+      return { name: 'errors', query: { type: about.name } }
+    case 'node':
+      return { name: 'fleet' }
+    case 'everything':
+    case undefined:
+      return null
+  }
+}
+
+/** Return the list of the jobs that a problem counted. */
+export function jobsOf({ counted }: Problem): RouteLocationRaw | null {
+  return counted === null ? null : { name: 'jobs', query: { q: counted.query } }
+}
+
+/** Do something about a problem. Returns what to tell the user. */
+export async function act(deed: Deed, problem: Problem, note: string | null): Promise<string> {
+  const { about, counted } = problem
+  const words = texts.value.now
+  if (deed === 'retry') {
+    if (counted === null) throw new Error('nothing was counted')
+    const job = await client.transport.json<{ id: number }>('POST', '/api/jobs/bulk/retry/', {
+      body: { query: counted.query },
+    })
+    return words.retrying(job.id)
+  }
+  if (about === null) throw new Error('the problem is about nothing that could be changed')
+  await (deed === 'resume' ? resume(about) : pause(about, note))
+  return deed === 'resume' ? words.resumed(subjectOf(problem)) : words.paused(subjectOf(problem))
+}
+
+function resume({ noun, name, id }: About): Promise<unknown> {
+  if (noun === 'everything') return server.resumeEverything()
+  return noun === 'queue' ? server.resumeQueue(name) : schedules.resume(Number(id))
+}
+
+function pause({ noun, name, id }: About, note: string | null): Promise<unknown> {
+  if (noun === 'everything') return server.pauseEverything(note)
+  return noun === 'queue' ? server.pauseQueue(name, note) : schedules.pause(Number(id), note)
+}
