@@ -73,6 +73,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that have slow tests, then those with most tests: no worker gets a long one in the end."""
+    if os.environ.keys().isdisjoint({"HORAE_BEHIND", "HORAE_WITH"}):
+        put_off_postgres(items)
     if "nightly" not in config.option.markexpr:
         deselect(config, items, "nightly")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -82,6 +84,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         skip(items, "direct", "needs a session of its own")
     if os.environ.get("HORAE_WITH") == "redis":
         skip(items, "without_redis", "is about live state or hints in the database")
+
+
+def put_off_postgres(items: list[pytest.Item]) -> None:
+    """Leave to the night what no database can change and what also runs on SQLite."""
+    names = {item.nodeid for item in items}
+    for item in items:
+        if (
+            item.get_closest_marker("one_database")
+            and "postgresql" in item.nodeid
+            and item.nodeid.replace("postgresql", "sqlite") in names
+        ):
+            item.add_marker("nightly")
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:

@@ -18,6 +18,8 @@ from horae.cli.main import main
 from horae.errors import ConfigurationError
 from tests.cli.conftest import SHOP, call
 
+pytestmark = pytest.mark.one_database
+
 
 def test_the_version() -> None:
     assert call("--version").stdout == f"horae {version('horae')}\n"

@@ -15,6 +15,8 @@ from horae.storage.nodes import nodes
 from tests.cli.conftest import call
 from tests.cli.running import ON_SQLITE, Begin, Running
 
+pytestmark = pytest.mark.one_database
+
 
 def state_of(database: Database, job_id: JobId) -> JobState:
     return database.autocommit(reading.states, [job_id])[job_id]

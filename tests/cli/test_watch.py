@@ -19,6 +19,8 @@ from tests.cli.conftest import Call, call, values
 from tests.harness.applications import application
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture(autouse=True)
 def log_as_it_was() -> Iterator[None]:

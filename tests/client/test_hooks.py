@@ -25,6 +25,8 @@ from tests.harness.applications import claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until_released, until_set, until_state
 from tests.harness.waiting import Record, until_acquired, until_ended
 
+pytestmark = pytest.mark.one_database
+
 
 class Whole(BaseModel):
     number: int

@@ -26,6 +26,8 @@ from horae import (
 from tests.harness.applications import claim_as_another_node, rows
 from tests.harness.nodes import running_node
 
+pytestmark = pytest.mark.one_database
+
 
 class Base(AsyncAttrs, DeclarativeBase):
     """The application's own models."""

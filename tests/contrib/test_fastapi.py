@@ -28,6 +28,8 @@ from horae.errors import ConfigurationError, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def horae(database: Database) -> Any:

@@ -16,6 +16,8 @@ from horae.errors import ConfigurationError
 from horae.storage.engine.database import Database
 from tests.harness.applications import url_of
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def horae(database: Database) -> Iterator[FlaskHorae]:

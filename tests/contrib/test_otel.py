@@ -26,6 +26,8 @@ from tests.contrib import otel_application
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until, until_state
 
+pytestmark = pytest.mark.one_database
+
 SECRET = "sesame-opens-the-door"
 
 

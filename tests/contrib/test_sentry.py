@@ -24,6 +24,8 @@ from tests.contrib import sentry_application
 from tests.harness.applications import application, claim_as_another_node
 from tests.harness.nodes import running_node, until, until_state
 
+pytestmark = pytest.mark.one_database
+
 SECRET = "sesame-opens-the-door"
 
 

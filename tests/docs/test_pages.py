@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from horae import Horae, JobState
 from horae.storage.engine.database import Database
 from tests.docs.transcripts import Command, commands_of, is_as_shown, run
 from tests.harness.applications import application, url_of
 from tests.harness.nodes import running_node, until
+
+pytestmark = pytest.mark.one_database
 
 APPLICATION: Final = """
 from horae import Horae

@@ -11,7 +11,7 @@ from tests.e2e.application import Person
 from tests.e2e.serving import Served
 from tests.harness.node_processes import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 
 def bar_of(page: Page) -> Locator:

@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.e2e.serving import Served
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 
 def schedule(node: Served, name: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tests.e2e.tables_app import TablesApp
 from tests.harness.applications import url_of
 from tests.harness.node_processes import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 HEADER: Final = "city,country,inhabitants\n"
 MANY: Final = 300_000

@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.e2e.serving import ON_SQLITE, ROOT, Served
 from tests.harness.node_processes import wait_until
 
+pytestmark = pytest.mark.one_database
+
 Theme: TypeAlias = Literal["light", "dark"]
 
 AXE: Final = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"

@@ -17,6 +17,8 @@ from horae.types.application_hooks import process_hook
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until_released, until_set, until_state
 
+pytestmark = pytest.mark.one_database
+
 
 class Trail(list[str]):
     """What has happened, in order."""

@@ -19,6 +19,8 @@ from tests.harness.figures import figure
 from tests.harness.nodes import running_node, until, until_released, until_set, until_state
 from tests.harness.waiting import Record, until_logged
 
+pytestmark = pytest.mark.one_database
+
 
 async def test_functions_and_coroutines_run_and_return(horae: Horae) -> None:
     @horae.job

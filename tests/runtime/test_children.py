@@ -36,7 +36,7 @@ from tests.runtime import child_application
 from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, wait_for_file
 from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, is_gone
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 SHORT: Final = Timing(shutdown=ShutdownTiming(last_words=0.3))
 BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
 

@@ -15,6 +15,8 @@ from horae.runtime.timing import ShutdownTiming, Timing, WorkerTiming
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import POLLS_QUICKLY, running_node, until, until_set, until_state
 
+pytestmark = pytest.mark.one_database
+
 AT_ONCE = Backoff(base=timedelta(0), jitter=0)
 NO_TIME = timedelta(0)
 SHORT = Timing(shutdown=ShutdownTiming(last_words=0.3), worker=WorkerTiming(abandoned_pause=0.0))

@@ -15,6 +15,8 @@ from horae import Horae, JobState
 from horae.runtime.node.node_status import look
 from tests.harness.nodes import running_node, until
 
+pytestmark = pytest.mark.one_database
+
 GRACE = timedelta(seconds=5)
 
 

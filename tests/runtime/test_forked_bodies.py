@@ -15,6 +15,8 @@ from horae.storage.engine.sqlite.file_lock import is_abandoned
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until_state
 
+pytestmark = pytest.mark.one_database
+
 
 def forked() -> int:
     """Fork, as a body might; newer Pythons warn of it."""

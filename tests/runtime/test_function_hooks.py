@@ -8,6 +8,8 @@ import pytest
 from horae import Backoff, Horae, InvalidJobType, Job, JobType
 from tests.harness.nodes import running_node, until_set, until_state
 
+pytestmark = pytest.mark.one_database
+
 
 async def test_a_function_s_hooks_are_called_once_after_the_end(horae: Horae) -> None:
     seen: list[str] = []

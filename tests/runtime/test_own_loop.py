@@ -11,6 +11,8 @@ from horae import Horae, Job
 from horae.runtime.node import own_loop
 from tests.harness.nodes import running_node, until_state
 
+pytestmark = pytest.mark.one_database
+
 Attack = Callable[[], Awaitable[object]]
 
 

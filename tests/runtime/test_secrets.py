@@ -18,6 +18,8 @@ from horae.types.parameters.secret import Secret
 from tests.harness.applications import application
 from tests.harness.nodes import running_node
 
+pytestmark = pytest.mark.one_database
+
 HIDDEN: Final = "correct-horse"
 INSERT: Final = text("INSERT INTO horae_queues (name, note) VALUES (:name, :note)")
 

@@ -14,6 +14,8 @@ from tests.harness.applications import application, attempts_of, rows
 from tests.harness.nodes import running_node, until_set, until_state
 from tests.harness.waiting import PATIENCE
 
+pytestmark = pytest.mark.one_database
+
 NO_TIME = timedelta(0)
 SHORT = Timing(shutdown=ShutdownTiming(last_words=0.3))
 

@@ -13,6 +13,8 @@ from tests.harness.nodes import running_node, until_state
 from tests.runtime import process_bodies
 from tests.runtime.executor_under_test import ExecutorUnderTest
 
+pytestmark = pytest.mark.one_database
+
 tenant: ContextVar[str] = ContextVar("tenant", default="none")
 
 

@@ -19,6 +19,8 @@ from horae.errors import Unavailable
 from horae.storage.engine.database import Database
 from tests.harness.applications import declare_as, url_of
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def horae(database: Database) -> Iterator[Horae]:

@@ -28,6 +28,8 @@ from horae.storage.engine.database import Database
 from horae.testing import HoraeTesting, databases, job_context, testing
 from tests.harness.applications import url_of
 
+pytestmark = pytest.mark.one_database
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

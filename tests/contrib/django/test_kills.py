@@ -18,6 +18,8 @@ from tests.contrib.django.shop.models import Order
 from tests.harness.applications import attempts_of
 from tests.harness.node_processes import ROOT, wait_until
 
+pytestmark = pytest.mark.one_database
+
 MOMENTS = ("written", "settled", "committed")
 
 

@@ -22,6 +22,8 @@ from tests.contrib.django.conftest import on_database, settings_of
 from tests.contrib.django.shop import jobs
 from tests.harness.applications import rows
 
+pytestmark = pytest.mark.one_database
+
 SERVER = {"ENGINE": "django.db.backends.postgresql", "NAME": "a shop"}
 
 

@@ -16,6 +16,8 @@ from horae.contrib.django.tasks import HoraeBackend, class_path
 from tests.contrib.django.shop import tasks
 from tests.harness.nodes import running_node, until
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def signals() -> Any:
