@@ -4,6 +4,7 @@ A child for bodies that is spawned imports Horae anew, and the helper of the hea
 a second of processor time. A run of the suite starts hundreds of the ones and thousands of the others.
 """
 
+import atexit
 import json
 import os
 import subprocess
@@ -53,7 +54,10 @@ def _run(
     os.environ.update(environment)
     # The parent is the fork server, which outlives the node: a child ends when its pipe is closed.
     vars(process)["_parent_process"] = None
-    target(*args)
+    try:
+        target(*args)
+    finally:
+        atexit._run_exitfuncs()  # noqa: SLF001 - a process of the fork server ends without them
 
 
 def start_forked_helper(database: Database, record: NodeRecord, limits: LivenessLimits) -> Helper:
