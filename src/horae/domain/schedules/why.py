@@ -73,7 +73,7 @@ class KnownSchedule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Why:
+class TimeExplanation:
     """The one reason.
 
     `ticks`: the row of the ledger that stands for the moment. `reason`: why it will be skipped.
@@ -91,11 +91,11 @@ class Why:
     after: datetime | None = None
 
 
-def explain(known: KnownSchedule, moment: datetime) -> Why:
+def explain(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Say why the schedule did or did not run at a moment, or whether it will."""
     timeline = Timeline.of(known.rules)
     if known.at is not None and _stands_for(known.at, timeline, moment):
-        return Why(kind=WhyKind.DECIDED, moment=moment, ticks=known.at)
+        return TimeExplanation(kind=WhyKind.DECIDED, moment=moment, ticks=known.at)
     if moment == known.next_start and known.disabled is None and not known.executing:
         return _undecided(known, timeline, moment)
     if timeline.source is None:
@@ -141,12 +141,12 @@ def _is_nominal(timeline: Timeline, moment: datetime) -> bool:
     return timeline.after(moment - MICROSECOND) == moment
 
 
-def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Why:
+def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> TimeExplanation:
     """Explain a time after the watermark."""
     if known.disabled is not None:
-        return Why(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
+        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
     if (reason := reason_to_skip(known.rules, known.change, moment)) is not None:
-        return Why(kind=WhyKind.WILL_BE_SKIPPED, moment=moment, reason=reason)
+        return TimeExplanation(kind=WhyKind.WILL_BE_SKIPPED, moment=moment, reason=reason)
     start = moment if moment == known.next_start else timeline.start_of(moment)
     if start > known.now:
         kind = WhyKind.TO_COME
@@ -154,34 +154,34 @@ def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Wh
         kind = WhyKind.RUN_IN_PROGRESS
     else:
         kind = WhyKind.EVERYTHING_PAUSED if known.everything_paused else WhyKind.OVERDUE
-    return Why(kind=kind, moment=moment, start=start)
+    return TimeExplanation(kind=kind, moment=moment, start=start)
 
 
-def _without_a_row(known: KnownSchedule, moment: datetime) -> Why:
+def _without_a_row(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Explain a time of the expression up to the watermark that the ledger does not know."""
     if known.last_tick is None and known.disabled is not None and moment > known.created_at:
-        return Why(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
+        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
     if moment <= known.created_at:
-        return Why(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
+        return TimeExplanation(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
     is_forgotten = known.oldest is not None and moment < known.oldest
     kind = WhyKind.FORGOTTEN if is_forgotten else WhyKind.OTHER_RULES
-    return Why(kind=kind, moment=moment)
+    return TimeExplanation(kind=kind, moment=moment)
 
 
-def _between_runs(known: KnownSchedule, moment: datetime) -> Why:
+def _between_runs(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Explain a moment of an interval that counts from the end of each run."""
     if moment <= known.created_at:
-        return Why(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
+        return TimeExplanation(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
     before = None if known.at is None else known.at.last
     after = known.next_start if known.following is None else known.following.first
     if after is None and known.disabled is not None:
         kind, disabled = WhyKind.DISABLED, known.disabled
     else:
         kind, disabled = WhyKind.NO_FIXED_TIMES, None
-    return Why(kind=kind, moment=moment, disabled=disabled, before=before, after=after)
+    return TimeExplanation(kind=kind, moment=moment, disabled=disabled, before=before, after=after)
 
 
-def _beside(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Why:
+def _beside(known: KnownSchedule, timeline: Timeline, moment: datetime) -> TimeExplanation:
     """Explain a moment that the expression does not name, by the times nearest to it.
 
     A row of the ledger may be nearer than the times of the expression: a run by hand, a retry, or
@@ -191,7 +191,7 @@ def _beside(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Why:
     afters = [timeline.after(moment), None if known.following is None else known.following.first]
     earlier = [each for each in befores if each is not None and each < moment]
     later = [each for each in afters if each is not None and each > moment]
-    return Why(
+    return TimeExplanation(
         kind=WhyKind.NOT_A_TIME,
         moment=moment,
         before=max(earlier, default=None),

@@ -176,20 +176,32 @@ export function excludedOf(draft: ScheduleDraft): string[] {
 }
 
 /** Return the options besides the trigger. An interval that is counted from the end of a run has no policies for missed times. */
-function ruleBody(draft: ScheduleDraft): ScheduleBody {
+function ruleBody(draft: ScheduleDraft): Record<string, unknown> {
   const drifts = draft.kind === 'interval' && !draft.fixed
-  const body: Record<string, unknown> = { backoff: draft.backoff, exclude: excludedOf(draft) }
-  if (drifts) Object.assign(body, { overlap: 'skip', catch_up: 'last' })
-  else Object.assign(body, { overlap: draft.overlap, catch_up: draft.catchUp })
-  if (draft.catchUpLimit.trim() !== '') body['catch_up_limit'] = numberOf(draft.catchUpLimit)
-  if (draft.catchUpWindow.trim() !== '') body['catch_up_window'] = draft.catchUpWindow.trim()
-  body['jitter'] = draft.jitter.trim() || '0s'
-  body['max_retries'] = draft.maxRetries.trim() === '' ? null : numberOf(draft.maxRetries)
-  if (draft.maxRuntime.trim() !== '') body['max_runtime'] = draft.maxRuntime.trim()
-  if (draft.retryPeriod.trim() !== '') body['retry_period'] = draft.retryPeriod.trim()
-  if (draft.queue.trim() !== '') body['queue'] = draft.queue.trim()
-  if (draft.priority.trim() !== '') body['priority'] = numberOf(draft.priority)
-  return body
+  return {
+    backoff: draft.backoff,
+    exclude: excludedOf(draft),
+    overlap: drifts ? 'skip' : draft.overlap,
+    catch_up: drifts ? 'last' : draft.catchUp,
+    max_retries: draft.maxRetries.trim() === '' ? null : numberOf(draft.maxRetries),
+    ...entered({ catch_up_limit: draft.catchUpLimit, priority: draft.priority }, numberOf),
+    ...entered({
+      catch_up_window: draft.catchUpWindow,
+      jitter: draft.jitter,
+      max_runtime: draft.maxRuntime,
+      retry_period: draft.retryPeriod,
+      queue: draft.queue,
+    }),
+  }
+}
+
+/** Return the options that have a text; empty ones have their default, or keep their value. */
+function entered(
+  texts: Readonly<Record<string, string>>,
+  convert: (text: string) => number | string = (text) => text,
+): Record<string, number | string> {
+  const given = Object.entries(texts).filter(([, text]) => text.trim() !== '')
+  return Object.fromEntries(given.map(([name, text]) => [name, convert(text.trim())]))
 }
 
 /** Return the number of a text, or the text itself: the server says what is wrong with it. */

@@ -47,7 +47,11 @@ export function refusalOf(error: unknown, parameters: readonly string[]): Refusa
   const { code, detail } = error
   if (code === 'ERROR_SCHEDULE_WAS_CHANGED') return { ...NONE, conflict: true }
   if (typeof detail === 'object' && detail !== null) return byField(detail as Detail, parameters)
-  const text = typeof detail === 'string' && detail !== '' ? detail : errorText(error)
+  return byText(code, typeof detail === 'string' && detail !== '' ? detail : errorText(error))
+}
+
+/** A text about an option begins with its name. */
+function byText(code: string, text: string): Refusal {
   const option = FIELD_OF_CODE[code] ?? /^([a-z_]+) /.exec(text)?.[1] ?? ''
   return OPTIONS.has(option) ? { ...NONE, fields: { [option]: text } } : { ...NONE, general: text }
 }
