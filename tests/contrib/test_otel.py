@@ -185,6 +185,23 @@ async def test_attempts_share_a_trace_and_are_linked(horae: Horae, telemetry: Te
     assert links_of(telemetry.named("start fails")[1]) == {"retried_job": own_id(start)}
 
 
+async def test_each_job_of_a_batch_has_its_own_trace(horae: Horae, telemetry: Telemetry) -> None:
+    @horae.job(batch=5)
+    async def several(jobs: list[JobContext]) -> list[Exception | None]:
+        await asyncio.sleep(0)
+        return [None, LookupError("no entry")]
+
+    for _ in range(2):
+        horae.jobs.start(several)
+    async with running_node(horae):
+        await settled(telemetry, "several", 2)
+    starts, runs = telemetry.named("start several"), telemetry.named("run several")
+    assert {parent_of(run) for run in runs} == {own_id(start) for start in starts}
+    assert sorted(attribute(run, "horae.job.outcome") for run in runs) == ["failed", "finished"]
+    settles = telemetry.named("settle several")
+    assert {parent_of(settle) for settle in settles} == {own_id(run) for run in runs}
+
+
 async def test_runs_of_a_schedule_are_linked(horae: Horae, telemetry: Telemetry) -> None:
     @horae.cron("0 3 1 1 *")
     def nightly() -> None: ...

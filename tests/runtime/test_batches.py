@@ -15,6 +15,7 @@ from typing_extensions import override
 from horae import (
     Backoff,
     Discard,
+    DuplicateJob,
     Horae,
     InvalidJobType,
     JobContext,
@@ -24,7 +25,9 @@ from horae import (
     Limit,
     Retry,
     SoftTimeLimitExceeded,
+    Unique,
 )
+from tests.api.clients import application_of, client_of
 from tests.harness.applications import attempts_of, counted_statements
 from tests.harness.nodes import running_node, until_released, until_set, until_state
 from tests.harness.waiting import Record
@@ -403,6 +406,31 @@ class TestElsewhere:
         ids = await start(horae, Index, 2)
         async with running_node(horae):
             assert [await horae.aio.jobs.wait(each, timeout="20s") for each in ids] == ["/0", "/1"]
+
+    async def test_jobs_of_each_origin_are_taken_together(self, horae: Horae) -> None:
+        """Started over HTTP, by a schedule, and in Python; a key still allows one of them at a time."""
+        calls = Record[list[str]]()
+
+        @horae.job(batch=10, public=True, max_count=None, unique=Unique(by=("url",)))
+        def index(jobs: list[JobContext[Page]]) -> None:
+            calls.append(sorted(job.params.url for job in jobs))
+
+        async with client_of(application_of(horae), "alice") as client:
+            answers = [
+                await client.post("/api/jobs/types/index/", json=body)
+                for body in ({"url": "/http"}, {"address": "/http"})
+            ]
+        assert [answer.status_code for answer in answers] == [202, 400]
+        schedule = horae.schedules.add(index, config={"url": "/schedule"}, every="1h")
+        run = horae.schedules.run_now(schedule.id)
+        job = await horae.aio.jobs.start(index, url="/python")
+        with pytest.raises(DuplicateJob):
+            await horae.aio.jobs.start(index, url="/python")
+        async with running_node(horae, scheduler=False):
+            for job_id in (run, job.id):
+                await horae.aio.jobs.wait(job_id, timeout="20s")
+        assert calls == [["/http", "/python", "/schedule"]]
+        assert horae.schedules.get(schedule.id).statistics.total_successes == 1
 
     def test_results_have_the_type_of_one(self, horae: Horae) -> None:
         @horae.job(batch=10)
