@@ -76,6 +76,7 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
 def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) -> None:
     job = node.begin(LONG_NAME, rows={f"row-{number}": [number] * 8 for number in range(9_000)})
     page.goto(f"jobs/{job}")
+    page.get_by_test_id("parameters").click()
     more = page.get_by_test_id("json-more").first
     expect(more).to_contain_text("Show all")
     assert page.evaluate(ELEMENTS) < 1500

@@ -32,7 +32,8 @@ def test_control_characters_are_shown_as_escapes(page: Page, node: Served) -> No
     job = node.begin("send_letter", customer=1, greeting="\u202elive\x1b[31m")
     page.goto(f"jobs/{job}")
     expect(page.get_by_test_id("logs")).to_contain_text(r"a letter to customer 1\u202elive\x1b[31m")
-    expect(page.get_by_label("parameters", exact=True)).to_contain_text(
+    page.get_by_test_id("parameters").click()
+    expect(page.get_by_label("Parameters", exact=True)).to_contain_text(
         r'"greeting": "\u202elive\u001b[31m"'
     )
 

@@ -19,6 +19,8 @@ export type TypeCourse = Readonly<Schemas['TypeCourseItem']>
 /** What ended in a time, and how long it waited and ran. */
 export type Totals = Readonly<Schemas['TotalsItem']>
 /** Whether all queues and the firing of schedules are paused. */
+/** Why a job has not started, or what has become of it. */
+export type JobWhy = Readonly<Schemas['JobWhyItem']>
 export type Everything = Readonly<Schemas['EverythingItem']>
 /** Failures that have one cause. */
 export type ErrorGroup = Readonly<Schemas['ErrorGroupItem']>

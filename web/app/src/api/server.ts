@@ -7,6 +7,7 @@ import type {
   Everything,
   Group,
   HistorySeries,
+  JobWhy,
   KeyLimit,
   LimitNumbers,
   Me,
@@ -70,6 +71,8 @@ export const server = {
   group: (id: number, signal?: AbortSignal) => json<Group>('GET', `/api/groups/${id}/`, { signal }),
   startGroup: (group: NewGroup) => json<Group>('POST', '/api/groups/', { body: group }),
   cancelGroup: (id: number) => json<Group>('POST', `/api/groups/${id}/cancel/`),
+  why: (id: number, signal?: AbortSignal) =>
+    json<JobWhy>('GET', `/api/jobs/${id}/why/`, { signal }),
   /** The job types that may be started over HTTP, as the API describes itself. */
   publicTypes: async () =>
     publicTypesOf(await json<{ paths: Record<string, unknown> }>('GET', '/api/openapi.json')),

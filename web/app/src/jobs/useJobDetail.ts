@@ -10,13 +10,15 @@ import {
 } from '@horae/vue'
 import { computed, shallowRef, watch, type ComputedRef, type Ref } from 'vue'
 
-import { client } from '@/api/server'
+import type { JobWhy } from '@/api/model'
+import { client, server } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
 import { useResource, type Resource } from '@/refresh/useResource'
 
 export interface JobWithAttempts {
   readonly job: JobDetail
   readonly attempts: readonly JobAttempt[]
+  readonly why: JobWhy
 }
 
 export interface UseJobDetailReturn {
@@ -33,11 +35,12 @@ export interface UseJobDetailReturn {
 export function useJobDetail(id: () => number): UseJobDetailReturn {
   const detail: Resource<JobWithAttempts> = useResource(
     async (signal) => {
-      const [job, attempts] = await Promise.all([
+      const [job, attempts, why] = await Promise.all([
         client.jobs.get(id(), signal),
         client.jobs.attempts(id(), signal),
+        server.why(id(), signal),
       ])
-      return { job, attempts }
+      return { job, attempts, why }
     },
     // An ended job does not change. But after a cancellation its function may still run for a moment.
     { key: id, isFinal: () => detail.data.value !== null && isSettled(detail.data.value.job) },

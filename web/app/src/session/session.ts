@@ -1,6 +1,6 @@
 import { HoraeError, useJobStore } from '@horae/vue'
 import { defineStore } from 'pinia'
-import { computed, shallowRef } from 'vue'
+import { computed, shallowRef, type Ref } from 'vue'
 
 import type { Me } from '@/api/model'
 import { client, isAnonymous, server } from '@/api/server'
@@ -46,21 +46,36 @@ export const useSession = defineStore('session', () => {
     unreachable,
     /** Whether the user must log in with a token first. */
     needsToken: computed(() => isAnonymous.value),
-    seesAll: computed(() => me.value?.sees_all ?? false),
-    changesAll: computed(() => me.value?.changes_all ?? false),
-    changesOwn: computed(() => me.value?.changes_own ?? false),
-    /** Whether the user may change what belongs to an owner. */
-    mayChange: (owner: string | null) => changes(me.value, owner),
-    /** Whether the user may view everything but change nothing. */
-    readOnly: computed(() => me.value !== null && !me.value.changes_own && !me.value.changes_all),
+    ...permissionsOf(me),
     load,
     logIn,
     logOut,
   }
 })
 
+/** What the user may see and change. */
+function permissionsOf(me: Readonly<Ref<Me | null>>) {
+  return {
+    seesAll: computed(() => me.value?.sees_all ?? false),
+    /** Whether the user may see parameters, results and technical errors of all jobs. */
+    seesValues: computed(() => me.value?.sees_values ?? false),
+    /** Whether the user may see the parameters and the result of a job of this owner. */
+    seesValuesOf: (owner: string | null) => seesValues(me.value, owner),
+    changesAll: computed(() => me.value?.changes_all ?? false),
+    changesOwn: computed(() => me.value?.changes_own ?? false),
+    /** Whether the user may change what belongs to an owner. */
+    mayChange: (owner: string | null) => changes(me.value, owner),
+    /** Whether the user may view everything but change nothing. */
+    readOnly: computed(() => me.value !== null && !me.value.changes_own && !me.value.changes_all),
+  }
+}
+
 function changes(me: Me | null, owner: string | null): boolean {
   return me !== null && (me.changes_all || (me.changes_own && owner === me.id))
+}
+
+function seesValues(me: Me | null, owner: string | null): boolean {
+  return me !== null && (me.sees_values || (me.roles.includes('owner') && owner === me.id))
 }
 
 /** Describe for the user why a login failed. */
