@@ -9,6 +9,7 @@ HoraeError
 │   ├── InvalidLabel
 │   ├── InvalidParameters
 │   ├── InvalidProgress
+│   ├── InvalidQuery
 │   ├── JobTypeAlreadyRegistered
 │   ├── SchemaError
 │   └── UnknownJobType
@@ -118,6 +119,19 @@ class InvalidParameters(InvalidRequest):
 
 class InvalidProgress(InvalidRequest):
     """A progress call with an amount that is negative or not a finite number."""
+
+
+class InvalidQuery(InvalidRequest):
+    """A query of jobs that cannot be read.
+
+    `position`: the first character of the term in `text`, from 1; `length`: that of the term.
+    """
+
+    def __init__(self, problem: str, *, text: str, position: int = 1, length: int = 1) -> None:
+        super().__init__(problem)
+        self.text = text
+        self.position = position
+        self.length = length
 
 
 class JobTypeAlreadyRegistered(InvalidRequest):

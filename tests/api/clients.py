@@ -52,6 +52,9 @@ def client_of(app: Any, who: str | None = None, **headers: str) -> httpx.AsyncCl
 def error_of(response: httpx.Response) -> tuple[int, str]:
     """Status and code of an error, after a look at its form."""
     body = response.json()
-    optional = {"instead"} if body.get("error") == "ERROR_CRON_SYNTAX" else set()
+    optional = {
+        "ERROR_CRON_SYNTAX": {"instead"},
+        "ERROR_JOB_QUERY": {"position", "length"},
+    }.get(body.get("error"), set[str]())
     assert body.keys() - optional == {"error", "detail"}
     return response.status_code, body["error"]

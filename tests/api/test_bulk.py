@@ -43,6 +43,7 @@ async def test_staff_change_jobs_of_everybody(stocked: Horae, client: Client) ->
         "action": "cancel",
         "types": ["rebuild_index"],
         "query": "-id:1",
+        "timezone": None,
         "technical": True,
         "by": "root",
         "states": None,
@@ -96,7 +97,7 @@ async def test_owners_retry_only_public_types(stocked: Horae, client: Client) ->
     ("action", "body", "answer", "reason"),
     [
         ("cancel", {}, (400, "ERROR_INVALID_REQUEST"), "set all"),
-        ("cancel", {"query": "foo:1"}, (400, "ERROR_INVALID_REQUEST"), "there is no field 'foo'"),
+        ("cancel", {"query": "foo-x:1"}, (400, "ERROR_JOB_QUERY"), "there is no field 'foo-x'"),
         (
             "cancel",
             {"all": True, "delay": "1h"},

@@ -110,7 +110,7 @@ async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(
         "other",
         job_id,
     )
-    assert listed.keys() == COMMON | {"copied_table"}
+    assert listed.keys() == COMMON | {"copied_table", "error_line"}
 
 
 async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_nothing(
@@ -142,7 +142,7 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
     jobs = {job["id"]: job for job in (await client("alice").get("/api/jobs/")).json()["jobs"]}
     assert (jobs[careless]["id"], jobs[careless]["owner"]) == (careless, "alice")
     assert jobs[careless]["extra"]["since"].startswith("2")
-    assert jobs[broken].keys() == COMMON
+    assert jobs[broken].keys() == COMMON | {"error_line"}
 
 
 async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(
@@ -455,7 +455,7 @@ async def test_the_length_of_a_text_is_counted_in_characters(
     client: Client, given: str, text: str
 ) -> None:
     for refused in (
-        await client("alice").get("/api/jobs/", params={"q": given}),
+        await client("alice").get("/api/jobs/", params={"query": given}),
         await client("root").post("/api/jobs/bulk/cancel/", json={"query": given}),
     ):
         assert refused.status_code == 400
@@ -489,7 +489,7 @@ class TestSearch:
     async def test_terms_narrow_the_list(self, horae: Horae, client: Client) -> None:
         first, second = start(horae, tags=["nightly"]), start(horae)
         answers = {
-            query: ids_of((await client("root").get("/api/jobs/", params={"q": query})).json())
+            query: ids_of((await client("root").get("/api/jobs/", params={"query": query})).json())
             for query in (
                 "tag:nightly",
                 "-tag:nightly",
@@ -503,7 +503,7 @@ class TestSearch:
             "type:rebuild*": [second, first],
             "owner:alice state:failed": [],
         }
-        listed = (await client("root").get("/api/jobs/", params={"q": "tag:nightly"})).json()[
+        listed = (await client("root").get("/api/jobs/", params={"query": "tag:nightly"})).json()[
             "jobs"
         ]
         assert listed[0]["tags"] == ["nightly"]
@@ -521,7 +521,7 @@ class TestSearch:
             "type:rebuild_index",
             "created:<1d",
         ):
-            response = await client("bob").get("/api/jobs/", params={"q": query})
+            response = await client("bob").get("/api/jobs/", params={"query": query})
             assert (response.status_code, response.json()) == (200, {"jobs": [], "next": None})
 
     async def test_owners_do_not_search_the_texts_for_developers(
@@ -535,7 +535,7 @@ class TestSearch:
         )
         found = {
             (who, query): len(
-                (await client(who).get("/api/jobs/", params={"q": query})).json()["jobs"]
+                (await client(who).get("/api/jobs/", params={"query": query})).json()["jobs"]
             )
             for who in ("alice", "root")
             for query in ("error:db-7", "error:answer")
@@ -550,21 +550,82 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("query", "reason"),
         [
-            ("foo:1", "there is no field 'foo'"),
             ("x" * 1001, "1000"),
             ("", "1"),
         ],
     )
-    async def test_a_bad_query_is_refused_with_the_reason(
+    async def test_a_query_of_a_wrong_length_is_refused_with_the_reason(
         self, client: Client, query: str, reason: str
     ) -> None:
-        response = await client("root").get("/api/jobs/", params={"q": query})
+        response = await client("root").get("/api/jobs/", params={"query": query})
         assert error_of(response) == (400, "ERROR_QUERY_PARAMETER_VALIDATION")
         assert reason in response.text
 
-    async def test_a_parameter_that_no_type_has_is_refused(self, client: Client) -> None:
-        response = await client("root").get("/api/jobs/", params={"q": "params.missing:1"})
+    async def test_a_bad_query_is_refused_with_the_place(self, client: Client) -> None:
+        query = "owner:a state:fail"
+        for response in (
+            await client("root").get("/api/jobs/", params={"query": query}),
+            await client("root").get("/api/jobs/counts/", params={"query": query}),
+            await client("root").post("/api/jobs/bulk/cancel/", json={"query": query}),
+        ):
+            assert error_of(response) == (400, "ERROR_JOB_QUERY")
+            body = response.json()
+            assert (body["position"], body["length"]) == (9, 10)
+            assert "did you mean 'failed'?" in body["detail"]
+
+    async def test_an_unknown_zone_is_refused(self, client: Client) -> None:
+        given = {"query": "since:today", "timezone": "Mars"}
+        response = await client("root").get("/api/jobs/", params=given)
         assert error_of(response) == (400, "ERROR_INVALID_REQUEST")
+
+    async def test_states_are_counted_for_a_query(self, horae: Horae, client: Client) -> None:
+        for owner in ("alice", "bob"):
+            start(horae, owner=owner)
+        start(horae)
+        counted = {
+            (who, query): {
+                each["state"]: (each["count"], each["complete"])
+                for each in (
+                    await client(who).get("/api/jobs/counts/", params={"query": query})
+                ).json()["counts"]
+            }["pending"]
+            for who in ("alice", "root")
+            for query in ("type:rebuild*", "type:other", "-state:pending")
+        }
+        assert counted == {
+            ("alice", "type:rebuild*"): (2, True),
+            ("alice", "type:other"): (0, True),
+            ("alice", "-state:pending"): (0, True),
+            ("root", "type:rebuild*"): (3, True),
+            ("root", "type:other"): (0, True),
+            ("root", "-state:pending"): (0, True),
+        }
+
+    async def test_the_oldest_come_first_if_asked(self, horae: Horae, client: Client) -> None:
+        ids = [start(horae) for _ in range(3)]
+        asked = {"order": "oldest", "limit": "2"}
+        page = (await client("root").get("/api/jobs/", params=asked)).json()
+        assert ids_of(page) == ids[:2]
+        rest = (
+            await client("root").get("/api/jobs/", params={**asked, "cursor": page["next"]})
+        ).json()
+        assert (ids_of(rest), rest["next"]) == (ids[2:], None)
+
+    async def test_staff_see_the_line_of_the_error_in_the_list(
+        self, horae: Horae, client: Client
+    ) -> None:
+        start(horae)
+        ended = "state = 'failed', finished_at = created_at"
+        execute(horae, f"UPDATE horae_jobs SET {ended}, error = 'OSError: no\ndisk'")
+        lines = [
+            (await client(who).get("/api/jobs/")).json()["jobs"][0]["error_line"]
+            for who in ("alice", "root")
+        ]
+        assert lines == [None, "OSError: no"]
+
+    async def test_a_parameter_that_no_type_has_is_refused(self, client: Client) -> None:
+        response = await client("root").get("/api/jobs/", params={"query": "params.missing:1"})
+        assert error_of(response) == (400, "ERROR_JOB_QUERY")
         assert "no job type that this program declares" in response.text
 
 

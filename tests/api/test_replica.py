@@ -50,7 +50,7 @@ def app(replica: Recorded, horae: Horae) -> HttpInterface:
     [
         ("/api/jobs/", {"reading.page"}),
         ("/api/jobs/?states=pending&types=rebuild_index", {"reading.page"}),
-        ("/api/jobs/?q=state:pending", {"searching.find", "reading.page"}),
+        ("/api/jobs/?query=state:pending", {"searching.find", "reading.page"}),
         ("/api/schedules/", {"reading.page"}),
         ("/api/queues/", {"queues.view"}),
         (

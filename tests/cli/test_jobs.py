@@ -460,8 +460,14 @@ def test_a_query_narrows_the_list(horae: Call) -> None:
         [(1, ["nightly", "eu"])],
         [(2, [])],
     ]
-    refused = horae("jobs", "list", "--query", "foo:1")
-    assert (refused.exit_code, "there is no field 'foo'" in refused.stderr) == (2, True)
+    refused = horae("jobs", "list", "--query", "owner:a stat:failed")
+    assert refused.exit_code == 2
+    first, query, mark = refused.stderr.splitlines()
+    assert "query, character 9: params.stat: no job type" in first
+    assert "did you mean 'state'?" in first
+    assert (query, mark) == ("  owner:a stat:failed", "          ^~~~~~~~~~~")
+    oldest = horae("jobs", "list", "--oldest-first", "--limit", "1", "--json")
+    assert [job["id"] for job in values(oldest)["jobs"]] == [1]
 
 
 def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:
@@ -493,7 +499,7 @@ def test_a_change_of_many_jobs_is_confirmed_and_limited(horae: Call) -> None:
         (["cancel"], "name the jobs"),
         (["cancel", "1", "--all"], "not by both"),
         (["cancel", "--all"], "add --yes"),
-        (["delete", "--query", "foo:1", "--yes"], "there is no field 'foo'"),
+        (["delete", "--query", "foo-x:1", "--yes"], "there is no field 'foo-x'"),
     ):
         refused = horae("jobs", *arguments)
         assert (refused.exit_code, reason in refused.stderr) == (2, True)

@@ -346,7 +346,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("which", "reason"),
         [
-            ({"query": "foo:1"}, "there is no field 'foo'"),
+            ({"query": "foo-x:1"}, "there is no field 'foo-x'"),
             ({"query": "params.missing:1"}, "no job type that this program declares"),
             ({"states": ["done"]}, "allowed are pending"),
             ({"types": "work"}, "expected a list of texts"),

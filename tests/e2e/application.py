@@ -62,6 +62,17 @@ def call_supplier() -> None:
     raise NoPrinter("at the supplier's")
 
 
+calls: list[int] = []
+
+
+@horae.job(public=True, max_count=None)
+def call_bank(job: JobContext) -> None:
+    """Fail at the first call, and reach the bank at the second."""
+    calls.append(job.id)
+    if len(calls) == 1:
+        raise ConnectionError("the line is dead")
+
+
 @horae.job(public=True, max_count=None)
 def wait_for_file(job: JobContext, file: str) -> str:
     """Wait at 50 percent until the file exists."""

@@ -91,7 +91,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
 
 
 def found(connection: Connection, query: str, **wanted: Any) -> Any:
-    search = Search(query=parse_query(query), types={})
+    search = Search(query=parse_query(query), types={}, schedules={})
     return searching.find(connection, JobFilter(**wanted), search, limit=10)
 
 
@@ -109,7 +109,16 @@ def test_a_repeated_statement_reads_no_ended_jobs(
 @pytest.mark.postgres
 @pytest.mark.parametrize(
     "query",
-    ["type:nightly*", "type:nightly", "queue:mail", "created:2020-11-01", "-state:finished"],
+    [
+        "type:nightly*",
+        "type:nightly,weekly",
+        "queue:mail",
+        "created:2020-11-01",
+        "until:2020-11-01",
+        "-state:finished",
+        "owner:alice",
+        "schedule:nightly",
+    ],
 )
 def test_a_search_for_what_few_ended_jobs_have_reads_no_other_jobs(
     filled_postgres: Database, monkeypatch: pytest.MonkeyPatch, query: str

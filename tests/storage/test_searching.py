@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copy
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import pytest
 from hypothesis import given
@@ -15,10 +15,14 @@ from sqlalchemy import Connection, insert, text
 
 from horae.domain.jobs.job import ENDED, Job, JobId, JobState
 from horae.domain.jobs.query import (
+    Attempted,
     Condition,
+    Contains,
+    DayAgo,
     Field,
     HasId,
     HasParameter,
+    InGroup,
     InTime,
     Is,
     Lasted,
@@ -56,6 +60,8 @@ PARAMS: Final[tuple[Any, ...]] = (
     {"id": 0},
 )
 ERRORS: Final = ("TimeoutError: no answer", "ValueError: 100% of 5_000", "C:\\temp is missing")
+LATER: Final = START + timedelta(days=365)
+SCHEDULES: Final = {"nightly": [1, 2], "mail": [3]}
 COUNT: Final = 120
 
 
@@ -77,13 +83,15 @@ def row(number: int) -> dict[str, Any]:
         if state is JobState.FAILED and number % 4
         else None,
         "unique_key": f"key-{number}" if number % 6 == 0 else None,
-        "run_at": started,
+        "run_at": started - timedelta(seconds=number % 7 * 10),
         "created_at": started,
         "updated_at": started,
         "started_at": None if state is JobState.PENDING else started,
         "finished_at": started + timedelta(seconds=number / 4) if ended else None,
         "node_id": "n1" if state is JobState.STARTED else None,
         "waits_for": "jobs" if state is JobState.PENDING and number % 2 else None,
+        "attempt": number % 4,
+        "schedule_id": number % 5 + 1 if number % 2 else None,
     }
 
 
@@ -121,7 +129,7 @@ def search_of(query: Query) -> Search:
     paths = {
         term.condition.path for term in query.terms if isinstance(term.condition, HasParameter)
     }
-    return Search(query=query, types=dict.fromkeys(paths, TYPES[:3]))
+    return Search(query=query, types=dict.fromkeys(paths, TYPES[:3]), schedules=SCHEDULES)
 
 
 def found_in(
@@ -146,46 +154,69 @@ def expected(database: Database, query: Query) -> list[JobId]:
 
 def meets(job: Job, condition: Condition, *, technical: bool) -> bool:
     match condition:
-        case HasId(id=job_id):
-            return job.id == job_id
+        case HasId(ids=ids):
+            found = job.id in ids
+        case InGroup(id=group):
+            found = job.group_id == group
         case Is():
-            return matches(job, condition, technical=technical)
+            found = matches(job, condition)
+        case Contains():
+            found = contains(job, condition, technical=technical)
+        case Attempted(least=least, most=most):
+            found = (least is None or job.attempt >= least) and (
+                most is None or job.attempt <= most
+            )
         case InTime():
-            return is_in_time(job, condition)
+            found = is_in_time(job, condition)
         case Lasted():
-            return lasted(job, condition)
+            found = lasted(job, condition)
         case HasParameter(path=path, values=values):
-            return job.type in TYPES[:3] and any(
+            found = job.type in TYPES[:3] and any(
                 same(at(job.params, path), value) for value in values
             )
+        case _:
+            assert_never(condition)
+    return found
 
 
-def matches(job: Job, condition: Is, *, technical: bool) -> bool:
-    if condition.field is Field.ERROR:
-        texts = (job.error, job.human_readable_error) if technical else (job.human_readable_error,)
-        return any(condition.text.lower() in (each or "").lower() for each in texts)
+def contains(job: Job, condition: Contains, *, technical: bool) -> bool:
+    texts = [job.human_readable_error, job.error if technical else None]
+    if condition.field is Field.TEXT:
+        texts += [job.type, job.queue, job.owner, job.unique_key, job.label, *job.tags]
+    return any(condition.text.lower() in (each or "").lower() for each in texts)
+
+
+def matches(job: Job, condition: Is) -> bool:
     if condition.field is Field.TAG:
-        return condition.text in job.tags
+        return any(text in job.tags for text in condition.texts)
+    if condition.field is Field.SCHEDULE:
+        return any(job.schedule_id in SCHEDULES.get(name, ()) for name in condition.texts)
     value = (
         getattr(job, "unique_key" if condition.field is Field.KEY else condition.field.value) or ""
     )
-    return value.startswith(condition.text) if condition.prefix else value == condition.text
+    return value in condition.texts or value.startswith(condition.prefixes)
 
 
 def is_in_time(job: Job, condition: InTime) -> bool:
     start, end = condition.start, condition.end
     moment = job.created_at if condition.field is Field.CREATED else job.finished_at
-    assert not isinstance(start, timedelta)
-    assert not isinstance(end, timedelta)
+    assert not isinstance(start, timedelta | DayAgo)
+    assert not isinstance(end, timedelta | DayAgo)
     return (
         moment is not None and (start is None or moment >= start) and (end is None or moment < end)
     )
 
 
 def lasted(job: Job, condition: Lasted) -> bool:
-    if job.finished_at is None or job.started_at is None:
+    if condition.field is Field.WAIT:
+        # Pending jobs have waited for longer than any of the lengths.
+        until = LATER if job.state is JobState.PENDING else job.started_at
+        assert until is not None
+        took = until - job.run_at
+    elif job.finished_at is None or job.started_at is None:
         return False
-    took = job.finished_at - job.started_at
+    else:
+        took = job.finished_at - job.started_at
     at_a_bound = took in (condition.least, condition.most) and condition.strictly
     is_long = condition.least is None or took >= condition.least
     return not at_a_bound and is_long and (condition.most is None or took <= condition.most)
@@ -224,22 +255,38 @@ texts = st.sampled_from(
         "send\\",
     ]
 )
+some_texts = st.lists(texts, min_size=1, max_size=3).map(tuple)
 moments = st.none() | st.integers(-5, 130).map(lambda hours: START + timedelta(hours=hours))
 lengths = st.none() | st.sampled_from([0.0, 0.5, 5.0, 9.75, 10.0, 11.0, 20.25]).map(
     lambda each: timedelta(seconds=each)
 )
 conditions = st.one_of(
-    st.builds(HasId, st.integers(1, COUNT + 5)),
-    st.builds(Is, st.sampled_from([Field.QUEUE, Field.OWNER, Field.KEY, Field.TAG]), texts),
-    st.builds(Is, st.just(Field.TYPE), texts, st.booleans()),
-    st.builds(Is, st.just(Field.STATE), st.sampled_from(STATES).map(str)),
+    st.builds(HasId, st.lists(st.integers(1, COUNT + 5), min_size=1, max_size=3).map(tuple)),
+    st.builds(InGroup, st.integers(1, 3)),
     st.builds(
         Is,
-        st.just(Field.ERROR),
-        st.sampled_from(["no answer", "100%", "5_0", "0%_", "\\temp", "absent", "100x"]),
+        st.sampled_from([Field.QUEUE, Field.OWNER, Field.KEY, Field.TAG, Field.SCHEDULE]),
+        some_texts,
     ),
+    st.builds(Is, st.just(Field.TYPE), some_texts, st.lists(texts, max_size=2).map(tuple)),
+    st.builds(Is, st.just(Field.TYPE), st.just(()), some_texts),
+    st.builds(
+        Is,
+        st.just(Field.STATE),
+        st.sets(st.sampled_from(STATES).map(str), min_size=1).map(tuple),
+    ),
+    st.builds(
+        Contains,
+        st.sampled_from([Field.ERROR, Field.TEXT]),
+        st.sampled_from(
+            ["no answer", "100%", "5_0", "0%_", "\\temp", "absent", "100x", "MAIL", "key-1", "eu 1"]
+        ),
+    ),
+    st.builds(Attempted, st.none() | st.integers(0, 4), st.integers(0, 4)),
     st.builds(InTime, st.sampled_from([Field.CREATED, Field.FINISHED]), moments, moments),
-    st.builds(Lasted, lengths, lengths, st.booleans()),
+    st.builds(
+        Lasted, st.sampled_from([Field.DURATION, Field.WAIT]), lengths, lengths, st.booleans()
+    ),
     st.builds(
         HasParameter,
         st.sampled_from([("id",), ("in", "id"), ("id", "id"), ("in",)]),
@@ -292,6 +339,60 @@ def test_ranges_grow_and_a_search_continues_where_it_stopped(
         before = part.reached
     assert found == every
     assert found_in(filled, query, limit=2) == every[:2]
+
+
+def test_a_search_from_the_oldest_continues_where_it_stopped(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "RANGES", (3, 5, 20))
+    query = parse_query("type:import* -state:finished")
+    every = found_in(filled, query)[::-1]
+    found: list[JobId] = []
+    after: JobId | None = JobId(0)
+    while after is not None:
+        part = filled.autocommit(
+            searching.find,
+            JobFilter(after=after),
+            search_of(query),
+            limit=1000,
+            seconds=-1.0,
+            oldest_first=True,
+        )
+        found += part.ids
+        after = part.reached
+    assert found == every
+    first = filled.autocommit(
+        searching.find, JobFilter(), search_of(query), limit=2, oldest_first=True
+    )
+    assert first.ids == every[:2]
+
+
+def test_a_longer_range_is_read_only_if_time_is_left_for_it() -> None:
+    next_level = searching.next_level
+    assert next_level(0, 0.001, 2.0) == 1
+    assert next_level(1, 0.3, 1.5) == 1  # the next one is 20 times as long
+    assert next_level(1, 0.01, 1.5) == 2
+    assert next_level(1, 0.3, None) == 2  # no deadline
+    assert next_level(2, 0.6, 1.0) == 1
+    assert next_level(3, 0.1, 2.0) == 3
+
+
+def test_no_more_jobs_are_counted_than_asked(filled: Database) -> None:
+    query = parse_query("type:import* -state:finished")
+    every = len(expected(filled, query))
+    for most, counted in [(5, (5, False)), (every, (every, True)), (every - 1, (every - 1, False))]:
+        assert (
+            filled.autocommit(
+                searching.count, JobFilter(), search_of(query), seconds=60.0, most=most
+            )
+            == counted
+        )
+
+
+def test_today_is_that_of_the_clock_of_the_database(database: Database) -> None:
+    database.transact(fill)
+    assert found_in(database, parse_query("since:yesterday")) == []
+    assert len(found_in(database, parse_query("until:yesterday"))) == COUNT
 
 
 def test_jobs_are_counted_by_the_same_conditions(filled: Database) -> None:

@@ -52,7 +52,7 @@ def queue(name: str, **changed: object) -> QueueView:
 )
 def test_a_written_term_finds_exactly_its_value(name: str) -> None:
     (term,) = parse_query(written_term(Field.QUEUE, name)).terms
-    assert term.condition == Is(Field.QUEUE, name)
+    assert term.condition == Is(Field.QUEUE, (name,))
     assert not term.negated
 
 

@@ -23,6 +23,7 @@ from horae.errors import (
     HoraeError,
     InvalidInterval,
     InvalidParameters,
+    InvalidQuery,
     InvalidRequest,
     JobDoesNotExist,
     JobNotCancellable,
@@ -104,6 +105,7 @@ RESPONSES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     CronSyntaxError: (400, "ERROR_CRON_SYNTAX"),
     InvalidInterval: (400, "ERROR_INVALID_INTERVAL"),
     InvalidParameters: (400, BODY),
+    InvalidQuery: (400, "ERROR_JOB_QUERY"),
     InvalidRequest: (400, "ERROR_INVALID_REQUEST"),
     Unavailable: (503, UNAVAILABLE),
 }
@@ -150,6 +152,15 @@ class Problem(BaseModel):
             "With `ERROR_CRON_SYNTAX`, the whole expression to write, where one means the same."
         ),
     )
+    position: int | None = Field(
+        None,
+        description=(
+            "With `ERROR_JOB_QUERY`, the first character of the term that is wrong, from 1."
+        ),
+    )
+    length: int | None = Field(
+        None, description="With `ERROR_JOB_QUERY`, the number of characters of that term."
+    )
 
 
 def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -174,13 +185,10 @@ def problem(
     code: str,
     detail: Any,
     headers: Mapping[str, str] | None = None,
-    *,
-    instead: str | None = None,
+    **more: str | int,
 ) -> Response:
-    """Return an error response."""
-    body = {"error": code, "detail": detail}
-    if instead is not None:
-        body["instead"] = instead
+    """Return an error response; `more`: what its code adds."""
+    body = {"error": code, "detail": detail, **more}
     # Escaped, because an unpaired surrogate cannot be encoded
     content = json.dumps(body)
     return Response(content, status, headers, "application/json")
@@ -213,8 +221,7 @@ def response_to(error: Exception) -> Response:
         and code != INTERNAL
         and not isinstance(error, DatabaseUnavailable)
     ):
-        instead = error.instead if isinstance(error, CronSyntaxError) else None
-        return problem(status, code, str(error), headers, instead=instead)
+        return problem(status, code, str(error), headers, **_more_about(error))
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
@@ -222,6 +229,16 @@ def response_to(error: Exception) -> Response:
         "the server is configured wrongly" if isinstance(error, Misconfigured) else "internal error"
     )
     return problem(status, code, f"{what}; see the log of the server")
+
+
+def _more_about(error: HoraeError) -> dict[str, str | int]:
+    match error:
+        case CronSyntaxError(instead=str(instead)):
+            return {"instead": instead}
+        case InvalidQuery(position=position, length=length):
+            return {"position": position, "length": length}
+        case _:
+            return {}
 
 
 def _outage(error: Exception) -> str:

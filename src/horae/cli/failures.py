@@ -8,12 +8,15 @@ from typing import Final
 import typer
 
 from horae.cli.escaping import indented
-from horae.errors import DatabaseUnavailable, HoraeError, InvalidRequest, NotFound
+from horae.errors import DatabaseUnavailable, HoraeError, InvalidQuery, InvalidRequest, NotFound
 
 DONE: Final = 0
 FAILED: Final = 1
 WRONG_CALL: Final = 2
 
+SHOWN_BEFORE: Final = 40
+SHOWN_CHARACTERS: Final = 76
+"""How many characters of a query are shown before and around a wrong term."""
 TRACEBACK_VARIABLE: Final = "HORAE_TRACEBACK"
 EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
     InvalidRequest: WRONG_CALL,
@@ -33,8 +36,22 @@ def exit_code_of(error: HoraeError) -> int:
 
 
 def complain(message: object) -> None:
-    """Print an error message on stderr."""
+    """Print an error message on stderr; below that of a query, what is wrong in it."""
     typer.echo(f"Error: {indented(str(message))}", err=True)
+    if isinstance(message, InvalidQuery):
+        for line in marked(message):
+            typer.echo(line, err=True)
+
+
+def marked(error: InvalidQuery) -> list[str]:
+    """Return the query, or its part around the wrong term, and a line that marks the term."""
+    start = max(0, error.position - 1 - SHOWN_BEFORE)
+    shown = error.text[start : start + SHOWN_CHARACTERS]
+    if not shown.isprintable():
+        return []  # its escaped form would have another length
+    before = error.position - 1 - start
+    length = max(1, min(error.length, len(shown) - before))
+    return [f"  {shown}", f"  {' ' * before}^{'~' * (length - 1)}"]
 
 
 @contextmanager
@@ -51,7 +68,7 @@ def failures_as_exit_codes() -> Generator[None]:
             if isinstance(error, DatabaseUnavailable)
             else ""
         )
-        complain(f"{error}{hint}")
+        complain(f"{error}{hint}" if hint else error)
         raise typer.Exit(exit_code_of(error)) from error
     except ModuleNotFoundError as error:
         if error.name != "psycopg":

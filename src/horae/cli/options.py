@@ -39,8 +39,8 @@ Query = Annotated[
     typer.Option(
         metavar="QUERY",
         help=(
-            "Only jobs that meet all terms, such as `type:import* params.customer_id:4711"
-            " -state:finished`."
+            "Only jobs that meet all terms, such as `type:import* customer_id:4711 -state:finished"
+            " since:yesterday attempts>=3`. Days are those of UTC."
         ),
     ),
 ]

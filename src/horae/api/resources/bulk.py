@@ -17,6 +17,8 @@ from horae.errors import InvalidRequest
 
 MOST_NAMES: Final = 1_000
 """Maximum number of types or queues in one filter."""
+NO_FILTERS: Final = frozenset({"all", "run_at", "delay", "without_hooks", "timezone"})
+"""What a change may name without saying which jobs it means."""
 
 router = APIRouter(prefix="/api/jobs/bulk", tags=["jobs"])
 
@@ -42,8 +44,14 @@ class BulkChange(RequestModel):
         None,
         min_length=1,
         max_length=MOST_CHARACTERS,
-        description="Terms that the jobs must all meet, as in `q` of the list of jobs.",
-        examples=["error:timeout created:2026-11-01.."],
+        description="Terms that the jobs must all meet, as in `query` of the list of jobs.",
+        examples=["error:timeout since:2026-11-01"],
+    )
+    timezone: Storable | None = Field(
+        None,
+        min_length=1,
+        max_length=100,
+        description="The IANA name of the time zone of the days in `query`; UTC by default.",
     )
     all: bool = Field(default=False, description="Needed if no filter is given.")
     run_at: AwareDatetime | None = Field(None, description="The new time; only for `reschedule`.")
@@ -103,7 +111,7 @@ def _filter(
     Raises `PermissionDenied`, `InvalidRequest`.
     """
     which = body.model_dump(exclude_none=True)
-    if not which.keys() - {"all", "run_at", "delay", "without_hooks"} and not body.all:
+    if not which.keys() - NO_FILTERS and not body.all:
         raise InvalidRequest(
             f"without a filter this would {action} every job; name a filter, or set all"
         )

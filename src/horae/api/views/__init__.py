@@ -13,11 +13,13 @@ from horae.api.views.job_logs import LogLevel, LogLines, log_views
 from horae.api.views.job_why import JobWhyItem, job_why_item
 from horae.api.views.jobs import (
     AttemptList,
+    JobCounts,
     JobDetail,
     JobList,
     JobView,
     JobViews,
     attempt_views,
+    job_counts,
     response_model_of,
 )
 from horae.api.views.limits import LimitItem, LimitList
@@ -64,6 +66,7 @@ __all__ = [
     "FailedRunList",
     "GroupView",
     "HistorySeries",
+    "JobCounts",
     "JobDetail",
     "JobList",
     "JobView",
@@ -92,6 +95,7 @@ __all__ = [
     "attempt_views",
     "deployment_list",
     "history_series",
+    "job_counts",
     "job_why_item",
     "log_views",
     "node_item",

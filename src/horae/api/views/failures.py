@@ -45,6 +45,12 @@ class ErrorGroupItem(View):
             " the deployments of the period, or if this is not known."
         )
     )
+    query: str = Field(
+        description=(
+            "The search for the jobs of this type that failed for good with this class of"
+            " exception, at any place, as in `query` of the list of jobs."
+        )
+    )
     sample_job: int = Field(validation_alias=AliasPath("sample", "job_id"))
     error: Annotated[str | None, OfValues()] = Field(
         validation_alias=AliasPath("sample", "error"), description="The text of the latest failure."
@@ -63,3 +69,9 @@ class ErrorList(View):
         description="False if there were too many failures to count all; then the oldest lack."
     )
     groups: list[ErrorGroupItem]
+    deployment: DeployedItem | None = Field(
+        description="The deployment since which failures are counted, if one was asked for."
+    )
+    deployments: list[DeployedItem] = Field(
+        description="The deployments of the last 90 days, the newest first; at most 100."
+    )

@@ -12,7 +12,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from horae.api.models import HIDDEN, OfValues, View
-from horae.client.jobs import JobPage
+from horae.client.jobs import JobCount, JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log
@@ -27,6 +27,8 @@ from horae.types.large_values import LargeValueMissing, open_value
 
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""
+LONGEST_ERROR_LINE: Final = 300
+"""Maximum number of characters of an error in a list."""
 log = guarded_log("horae.api")
 
 V = TypeVar("V", bound="JobView")
@@ -105,6 +107,14 @@ class JobView(View):
     )
 
 
+class ListedJob(JobView):
+    """A job as in a list."""
+
+    error_line: Annotated[str | None, OfValues()] = Field(
+        None, description="The line of the error that names the exception; shown to staff."
+    )
+
+
 class JobDetail(JobView):
     """A job as on its own page."""
 
@@ -127,10 +137,24 @@ class JobDetail(JobView):
 
 
 class JobList(View):
-    """A page of jobs, the newest first."""
+    """A page of jobs."""
 
-    jobs: list[JobView]
+    jobs: list[ListedJob]
     next: str | None = Field(description="The cursor of the next page; null on the last one.")
+
+
+class StateCount(View):
+    """How many jobs are in a state."""
+
+    state: JobState
+    count: int
+    complete: bool = Field(description="False if there are more, or not enough time to count all.")
+
+
+class JobCounts(View):
+    """How many jobs are in each state."""
+
+    counts: list[StateCount]
 
 
 class AttemptView(View):
@@ -197,12 +221,15 @@ class JobViews:
 
     def views(self, jobs: Sequence[Job]) -> list[JobView]:
         """Return jobs as in a list, with one statement per type that keeps more in tables."""
+        return self._listed(JobView, jobs)
+
+    def _listed(self, model: type[V], jobs: Sequence[Job]) -> list[V]:
         described = [job for job in jobs if self._describes(job)]
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
         for first in range(0, len(long), LONG_AT_ONCE):
             added |= self._added_to(self._whole(long[first : first + LONG_AT_ONCE]))
-        return [_view(JobView, job, added.get(job.id, {})) for job in jobs]
+        return [_view(model, job, added.get(job.id, {})) for job in jobs]
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
         """Return the job as on its own page; `technical`: with what only staff may see."""
@@ -231,9 +258,12 @@ class JobViews:
             return open_value(self._registry.files, value)
         return value
 
-    def page(self, page: JobPage) -> JobList:
-        """Return a page of jobs."""
-        return JobList(jobs=self.views(page.jobs), next=page.next)
+    def page(self, page: JobPage, *, technical: bool) -> JobList:
+        """Return a page of jobs; `technical`: with what only staff may see."""
+        views = self._listed(ListedJob, page.jobs)
+        for view, job in zip(views, page.jobs, strict=True):
+            view.error_line = error_line(job.error) if technical else None
+        return JobList(jobs=views, next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
         """Return what the types of jobs add to them; a job whose type fails at it is shown bare."""
@@ -273,6 +303,24 @@ class JobViews:
     def _describes(self, job: Job) -> bool:
         job_type = self._registry.find(job.type)
         return job_type is not None and has_hook(job_type, "describe")
+
+
+def error_line(error: str | None) -> str | None:
+    """Return the first line of an error, which names the exception, cut to what a row can show."""
+    line = (error or "").strip().partition("\n")[0]
+    if not line:
+        return None
+    return line if len(line) <= LONGEST_ERROR_LINE else f"{line[:LONGEST_ERROR_LINE]}…"
+
+
+def job_counts(counts: Mapping[JobState, JobCount]) -> JobCounts:
+    """Return the counts in the order of the states."""
+    return JobCounts(
+        counts=[
+            StateCount(state=state, count=found.count, complete=found.complete)
+            for state, found in counts.items()
+        ]
+    )
 
 
 def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> AttemptList:

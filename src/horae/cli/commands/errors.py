@@ -28,6 +28,16 @@ def errors(
     type_: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Only failures of this job type.")
     ] = None,
+    deployment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Only failures since this deployment; `latest` for the newest one.",
+        ),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Only groups that first happened after a deployment.")
+    ] = False,
     retry: Annotated[
         str | None, typer.Option(metavar="KEY", help="Retry the failed jobs of this group.")
     ] = None,
@@ -40,7 +50,8 @@ def errors(
 ) -> None:
     """Show what fails: failed attempts by job type, class of the exception, and place.
 
-    The place is the last line of the application in the traceback. With --retry or --delete and
+    The place is the last line of the application in the traceback. The query of a group is for
+    `horae jobs list --query`. With --retry or --delete and
     the key of a group, one job changes the failed jobs of the group, and its id is printed.
     """
     if retry is not None and delete is not None:
@@ -49,7 +60,7 @@ def errors(
     period = duration(since)
     with opened(context) as horae:
         reads = horae.components.replica or horae.components.database
-        report = failures_since(reads, period, type_)
+        report = failures_since(reads, period, type_, deployment=deployment, only_new=new)
     action: Action = "delete" if retry is None else "retry"
     key = delete if retry is None else retry
     if key is None:
@@ -93,9 +104,15 @@ def _show(report: FailureReport, *, as_json: bool) -> None:
         "LAST": "last_at",
         "NEW SINCE": lambda group: "" if group.new_since is None else group.new_since.key,
         "SAMPLE": lambda group: group.sample.job_id,
+        "QUERY": "query",
     }
     answer = table("groups", report.groups, columns, empty="No attempt has failed in this time.")
-    values = {"since": report.since, "complete": report.complete, **answer.values}
+    values = {
+        "since": report.since,
+        "deployment": report.deployment,
+        "complete": report.complete,
+        **answer.values,
+    }
     print_answer(type(answer)(values, answer.text), as_json=as_json)
     if not report.complete:
         total = counted(sum(group.count for group in report.groups), "failure")

@@ -10,7 +10,7 @@ from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkJob
 from horae.client.jobs.bulk_order import BulkFilter
 from horae.client.jobs.filters import page_length, wanted_states
-from horae.client.jobs.jobs import JobPage, Jobs
+from horae.client.jobs.jobs import JobCount, JobPage, Jobs
 
 __all__ = [
     "AsyncBodyGroup",
@@ -19,6 +19,7 @@ __all__ = [
     "BodyWaits",
     "BulkFilter",
     "BulkJob",
+    "JobCount",
     "JobPage",
     "Jobs",
     "page_length",

@@ -50,6 +50,7 @@ class AsyncJobs(OnThreads[Jobs]):
     attempts = on_thread(Jobs.attempts)
     logs = on_thread(Jobs.logs)
     count = on_thread(Jobs.count)
+    count_matching = on_thread(Jobs.count_matching)
     waiting_reason = on_thread(Jobs.waiting_reason)
     why = on_thread(Jobs.why)
     weight = on_thread(Jobs.weight)

@@ -105,7 +105,7 @@ class _Execution:
     ) -> None:
         self._database, self._jobs, self._job, self._order = database, jobs, job, job.params.order
         self._ordered_at = jobs.get(job.id).created_at
-        self._search = self._order.search(registry, self._ordered_at)
+        self._search = self._order.search(registry, database, self._ordered_at)
         self._changeable = bulk.CHANGEABLE[self._order.action]
         self._errors: list[str] = []
 

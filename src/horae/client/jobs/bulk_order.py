@@ -21,6 +21,7 @@ from horae.domain.jobs import (
 from horae.domain.names import foreign_id
 from horae.domain.times import Duration
 from horae.errors import InvalidRequest
+from horae.storage.engine import Reads
 from horae.storage.jobs import JobFilter
 from horae.storage.jobs.search import Search
 from horae.types import Registry
@@ -30,10 +31,10 @@ class BulkFilter(TypedDict, total=False):
     """Which jobs to change: those that meet every filter that is given.
 
     `states`, `types`, `queues`, `owner` and `schedule_id` are those of `Jobs.list`; `ids` names at
-    most 5,000 jobs; `query` has
-    terms such as `"error:timeout created:2026-11-01..2026-11-22"`. Without any of them nothing is
-    changed, unless `all` is True. `by`: who changes them, for the audit log. `technical`: whether
-    the query searches error texts for developers, too.
+    most 5,000 jobs; `query` has terms such as `"error:timeout created:2026-11-01..2026-11-22"`;
+    `timezone` is the zone of its days, UTC by default. Without any of them nothing is changed,
+    unless `all` is True. `by`: who changes them, for the audit log. `technical`: whether the query
+    searches error texts for developers, too.
     """
 
     states: Iterable[str] | None
@@ -43,6 +44,7 @@ class BulkFilter(TypedDict, total=False):
     schedule_id: int | None
     ids: Collection[int] | None
     query: str | None
+    timezone: str | None
     all: bool
     by: str | None
     technical: bool
@@ -72,6 +74,7 @@ class BulkOrder(BaseModel):
     schedule_id: int | None = None
     ids: list[JobId] | None = None
     query: str | None = None
+    timezone: str | None = None
     technical: bool = True
     by: str | None = None
     run_at: AwareDatetime | None = None
@@ -89,12 +92,12 @@ class BulkOrder(BaseModel):
             before=before,
         )
 
-    def search(self, registry: Registry, now: datetime | None) -> Search | None:
+    def search(self, registry: Registry, reads: Reads, now: datetime | None) -> Search | None:
         """Return the search, with ages counted back from `now`. Raises `InvalidRequest`."""
         if self.query is None:
             return None
-        parsed = parse_query(self.query, technical=self.technical)
-        return search_for(parsed if now is None else without_ages(parsed, now), registry)
+        parsed = parse_query(self.query, technical=self.technical, zone=self.timezone or "UTC")
+        return search_for(parsed if now is None else without_ages(parsed, now), registry, reads)
 
 
 def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
@@ -116,7 +119,7 @@ def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
         )
     states = filters.wanted_states(which.get("states"))
     if (query := which.get("query")) is not None:
-        parse_query(query)
+        parse_query(query, zone=which.get("timezone") or "UTC")
     if (ids := filters.possible_ids(which.get("ids"))) is not None and len(ids) > MOST_IDS:
         raise InvalidRequest(f"there are {len(ids):,} ids; at most {MOST_IDS:,} are allowed")
     if (by := which.get("by")) is not None:
@@ -130,6 +133,7 @@ def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:
         schedule_id=filters.possible_id(which.get("schedule_id")),
         ids=ids,
         query=query,
+        timezone=which.get("timezone"),
         technical=which.get("technical", True),
         by=by,
         **more,

@@ -21,8 +21,8 @@ def owner_of(whose: Whose) -> str | None:
         raise InvalidRequest(f"{error}; horae.EVERYBODY stands for everybody's jobs") from None
 
 
-def before_cursor(cursor: str | None) -> JobId | None:
-    """Return the id below which a page begins. Raises `InvalidRequest` for a text that is no
+def place_of_cursor(cursor: str | None) -> JobId | None:
+    """Return the id behind which a page begins. Raises `InvalidRequest` for a text that is no
     cursor.
     """
     if cursor is None:

@@ -3,6 +3,7 @@
 Each verb checks, runs a function of a Connection, and sends a hint after the commit.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -140,6 +141,10 @@ READ_AT_ONCE: Final = 500
 """Number of members that one statement reads."""
 SHOWN: Final = 10
 """Number of jobs that a preview of many changes shows."""
+MOST_COUNTED: Final = 10_000
+"""Maximum number of jobs in each state that are counted for a query."""
+COUNTING_TIME: Final = 1.0
+"""Seconds for which the jobs that meet a query are counted, over all states."""
 PREVIEW_TIME: Final = 5.0
 """Maximum number of seconds for which a preview counts."""
 
@@ -165,6 +170,14 @@ class JobPage:
 
     jobs: list[Job]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCount:
+    """A number of jobs; `complete`: there are not more of them."""
+
+    count: int
+    complete: bool
 
 
 class Jobs:
@@ -498,10 +511,11 @@ class Jobs:
         schedule_id: int | None = None,
         group_id: int | None = None,
         query: str | Query | None = None,
+        oldest_first: bool = False,
         limit: int = 100,
         cursor: str | None = None,
     ) -> JobPage:
-        """List jobs, newest first; long values are `LEFT_OUT`.
+        """List jobs, newest first unless `oldest_first`; long values are `LEFT_OUT`.
 
         None is no filter, `[]` matches nothing.
 
@@ -511,27 +525,35 @@ class Jobs:
         its `next` goes on from there.
         """
         limit = filters.page_length(limit)
+        place = filters.place_of_cursor(cursor)
         wanted = JobFilter(
             states=filters.wanted_states(states),
             types=filters.names_of("types", types),
             ids=filters.possible_ids(ids),
             queues=filters.names_of("queues", queues),
             owner=owner_of(owner),
-            before=filters.before_cursor(cursor),
+            before=None if oldest_first else place,
+            after=place if oldest_first else None,
             schedule_id=filters.possible_id(schedule_id),
             group_id=filters.possible_id(group_id, "group_id"),
             most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
         )
-        search = search_for(query, self._registry)
-        if search is not None or (ids is None and wanted.may_be_rare):
+        search = search_for(query, self._registry, self._reads)
+        if search is not None or oldest_first or (ids is None and wanted.may_be_rare):
             limit = limit if ids is None else len(ids)
             seconds = None if search is None else SEARCH_TIME
             matching = self._reads.autocommit(
-                searching.find, wanted, search, limit=limit + 1, seconds=seconds
+                searching.find,
+                wanted,
+                search,
+                limit=limit + 1,
+                seconds=seconds,
+                oldest_first=oldest_first,
             )
             shown = JobFilter(ids=matching.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
             page = with_live_reports(self._live, self._reads.autocommit(reading.page, shown))
+            page = page[::-1] if oldest_first else page
             last = matching.ids[limit - 1] if len(matching.ids) > limit else matching.reached
             return JobPage(list(page), None if last is None else str(last))
         found = self._reads.autocommit(reading.page, wanted)
@@ -595,6 +617,30 @@ class Jobs:
     def count(self) -> Mapping[JobState, int]:
         """Return the number of jobs in each state."""
         return self._reads.autocommit(reading.counts)
+
+    def count_matching(
+        self, query: str | Query | None = None, *, owner: Whose = EVERYBODY
+    ) -> Mapping[JobState, JobCount]:
+        """Return the number of jobs in each state that meet a query, up to 10,000 of each.
+
+        Without time to count all of them, within a second, the numbers are those found until then.
+        """
+        search = search_for(query, self._registry, self._reads)
+        deadline = time.monotonic() + COUNTING_TIME
+        counts: dict[JobState, JobCount] = {}
+        # Finished jobs are last: only of these there are so many that counting may take long.
+        for state in sorted(JobState, key=lambda each: each is JobState.FINISHED):
+            wanted = JobFilter(states=[state], owner=owner_of(owner))
+            counts[state] = JobCount(
+                *self._reads.autocommit(
+                    searching.count,
+                    wanted,
+                    search,
+                    seconds=max(deadline - time.monotonic(), 0.0),
+                    most=MOST_COUNTED,
+                )
+            )
+        return {state: counts[state] for state in JobState}
 
     @overload
     def wait(
@@ -1108,7 +1154,10 @@ class Jobs:
         )
 
     def _change_many(self, order: BulkOrder, *, preview: bool) -> Job | BulkPreview:
-        search, also = order.search(self._registry, None), bulk.CHANGEABLE[order.action]
+        search, also = (
+            order.search(self._registry, self._database, None),
+            bulk.CHANGEABLE[order.action],
+        )
         if preview:
             wanted = order.filter_before(None)
             count, complete = self._database.autocommit(

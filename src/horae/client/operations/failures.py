@@ -1,79 +1,143 @@
 """The failures of a period in groups that have one cause, and what is new among them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from horae.client.jobs import BulkFilter
-from horae.domain.jobs import FailureGroup, JobState, group_failures
+from horae.domain.jobs import (
+    Condition,
+    Contains,
+    FailureGroup,
+    Field,
+    InTime,
+    Is,
+    JobState,
+    Query,
+    Term,
+    group_failures,
+    print_query,
+)
 from horae.domain.times import Duration, parse_duration
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, NotFound
+from horae.quoting import did_you_mean, quoted
 from horae.storage.engine import Reads
+from horae.storage.jobs.search.searching import moment_in
 from horae.storage.operations import RecentDeployment, failures
 
 DEFAULT_PERIOD: Final = timedelta(hours=24)
 LONGEST_PERIOD: Final = timedelta(days=90)
+LATEST_DEPLOYMENT: Final = "latest"
 MOST_GROUPS: Final = 100
 """Maximum number of groups that are returned, the largest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenGroup(FailureGroup):
-    """A group of failures; `new_since`: the deployment after which the first of them happened."""
+    """A group of failures.
+
+    `new_since`: the deployment after which the first of them happened. `query`: the search for the
+    jobs that failed for good with this class of exception.
+    """
 
     new_since: RecentDeployment | None
+    query: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureReport:
     """The groups of failures since a moment, the largest first.
 
-    `complete`: no failed job and no group was left out.
+    `complete`: no failed job and no group was left out. `deployment`: the one since which failures
+    are counted, if one was chosen. `deployments`: those of the last 90 days, the newest first.
     """
 
     since: datetime
     complete: bool
     groups: Sequence[SeenGroup]
+    deployment: RecentDeployment | None
+    deployments: Sequence[RecentDeployment]
 
 
 def failures_since(
-    reads: Reads, period: Duration = DEFAULT_PERIOD, job_type: str | None = None
+    reads: Reads,
+    period: Duration = DEFAULT_PERIOD,
+    job_type: str | None = None,
+    *,
+    deployment: str | None = None,
+    only_new: bool = False,
 ) -> FailureReport:
     """Return the failures of the last `period`, of one job type or of all.
 
     A job that failed counts with each failed attempt, and so does a job that was retried, as long
-    as it is among the newest few thousand. Raises `InvalidRequest` for a period that is not
-    positive or longer than 90 days.
+    as it is among the newest few thousand. With the key of a `deployment`, or `latest`, failures
+    count since then, and those are new that did not happen in the `period` before it. `only_new`
+    leaves out the groups that are not new. Raises `InvalidRequest` for a period that is not
+    positive or longer than 90 days, and `NotFound` for an unknown deployment.
     """
     length = parse_duration("since", period)
     if not timedelta() < length <= LONGEST_PERIOD:
         raise InvalidRequest(f"since: expected more than zero and at most {LONGEST_PERIOD.days} d")
-    seconds = length.total_seconds()
-    read = reads.autocommit(failures.read, seconds)
-    groups = group_failures(
-        each for each in read.found if job_type is None or each.type == job_type
-    )
-    deployed = reads.autocommit(failures.deployed, seconds)
+    deployed = reads.autocommit(failures.deployed, LONGEST_PERIOD.total_seconds())
+    chosen = None if deployment is None else _deployment_of(deployment, deployed)
+    if chosen is not None:
+        now = reads.autocommit(moment_in, 0.0)
+        length = min(now - chosen.at + length, LONGEST_PERIOD)
+    read = reads.autocommit(failures.read, length.total_seconds())
+    found = [each for each in read.found if job_type is None or each.type == job_type]
+    since = read.since if chosen is None else max(chosen.at, read.since)
+    groups = group_failures(each for each in found if each.at >= since)
+    if chosen is None:
+        recent = [each for each in deployed if each.at > read.since]
+        news = {
+            group.key: next((each for each in recent if each.at <= group.first_at), None)
+            for group in groups
+        }
+    else:
+        known = {group.key for group in group_failures(each for each in found if each.at < since)}
+        news = {group.key: None if group.key in known else chosen for group in groups}
+    seen = [
+        SeenGroup(
+            **{name: getattr(group, name) for name in FailureGroup.__dataclass_fields__},
+            # Without all failures it is not known what came before the first of them.
+            new_since=news[group.key] if read.complete else None,
+            query=query_of(group, since),
+        )
+        for group in groups
+    ]
+    listed = [group for group in seen if group.new_since is not None] if only_new else seen
     return FailureReport(
-        since=read.since,
-        complete=read.complete and len(groups) <= MOST_GROUPS,
-        groups=list(_with_news(groups[:MOST_GROUPS], deployed, complete=read.complete)),
+        since=since,
+        complete=read.complete and len(listed) <= MOST_GROUPS,
+        groups=listed[:MOST_GROUPS],
+        deployment=chosen,
+        deployments=deployed,
     )
+
+
+def query_of(group: FailureGroup, since: datetime) -> str:
+    """Return the search for the jobs of a group that failed for good, but from any place."""
+    conditions: list[Condition] = [
+        Is(Field.TYPE, (group.type,)),
+        Is(Field.STATE, (JobState.FAILED,)),
+        InTime(Field.FINISHED, since.astimezone(UTC).replace(microsecond=0), None),
+    ]
+    if group.error_class is not None:
+        conditions.insert(2, Contains(Field.ERROR, group.error_class))
+    return print_query(Query(tuple(Term(condition) for condition in conditions)))
+
+
+def _deployment_of(key: str, deployed: Sequence[RecentDeployment]) -> RecentDeployment:
+    found = next((each for each in deployed if key in (each.key, LATEST_DEPLOYMENT)), None)
+    if found is None:
+        raise NotFound(
+            f"there is no deployment {quoted(key)} in the last {LONGEST_PERIOD.days} days"
+            f"{did_you_mean(key, [each.key for each in deployed])}; `horae deployments` lists them"
+        )
+    return found
 
 
 def failures_to_change(group: FailureGroup) -> BulkFilter:
     """Return the filter of a bulk change for the jobs of a group that have failed for good."""
     return BulkFilter(ids=group.failed_jobs, types=[group.type], states=[JobState.FAILED])
-
-
-def _with_news(
-    groups: Sequence[FailureGroup], deployed: Sequence[RecentDeployment], *, complete: bool
-) -> Iterator[SeenGroup]:
-    """Add the last deployment before the first failure, if what came before it is known."""
-    for group in groups:
-        before = (each for each in deployed if each.at <= group.first_at) if complete else iter(())
-        yield SeenGroup(
-            **{name: getattr(group, name) for name in FailureGroup.__dataclass_fields__},
-            new_since=next(before, None),
-        )

@@ -1,12 +1,11 @@
 """Changes of many jobs by one job, which every node can run."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from horae.domain.jobs.job import Job, JobState
-from horae.domain.jobs.query import Bound, Field, InTime, Is, Lasted, Query, Term
+from horae.domain.jobs.query import Contains, Field, InTime, Is, Lasted, Query, Term
 
 BULK_TYPE: Final = "horae.bulk"
 """The name of the job type; names that begin with `horae.` are reserved."""
@@ -43,9 +42,13 @@ def while_pending(query: Query) -> Query | None:
     kept: list[Term] = []
     for term in query.terms:
         match term.condition:
-            case Is(field=Field.STATE, text=state):
-                is_met = (state == JobState.PENDING) is not term.negated
-            case Is(field=Field.ERROR) | InTime(field=Field.FINISHED) | Lasted():
+            case Is(field=Field.STATE, texts=states):
+                is_met = (JobState.PENDING in states) is not term.negated
+            case (
+                Contains(field=Field.ERROR)
+                | InTime(field=Field.FINISHED)
+                | Lasted(field=Field.DURATION)
+            ):
                 is_met = term.negated
             case _:
                 kept.append(term)
@@ -53,24 +56,3 @@ def while_pending(query: Query) -> Query | None:
         if not is_met:
             return None
     return replace(query, terms=tuple(kept))
-
-
-def without_ages(query: Query, now: datetime) -> Query:
-    """Return the query with moments in place of ages, so that its meaning does not change."""
-    terms: list[Term] = []
-    for term in query.terms:
-        condition = term.condition
-        if isinstance(condition, InTime):
-            start, end = _moment(condition.start, now), _moment(condition.end, now)
-            condition = replace(condition, start=start, end=end)
-        terms.append(replace(term, condition=condition))
-    return replace(query, terms=tuple(terms))
-
-
-def _moment(bound: Bound | None, now: datetime) -> Bound | None:
-    if not isinstance(bound, timedelta):
-        return bound
-    try:
-        return now - bound
-    except OverflowError:  # before the years that a datetime can hold
-        return bound

@@ -106,6 +106,8 @@ COUNTS: Final = select(
 class JobFilter:
     """Which jobs to list; None means any, an empty collection means none.
 
+    `before` and `after`: bounds of the ids, the second one only for searches.
+
     `most_bytes`: maximum bytes of JSON in the whole page; each value may take an equal share, and a
     longer one is replaced by `LEFT_OUT`.
     """
@@ -118,6 +120,7 @@ class JobFilter:
     schedule_id: int | None = None
     group_id: int | None = None
     before: JobId | None = None
+    after: JobId | None = None
     limit: int | None = 100
     most_bytes: int | None = None
 
@@ -327,13 +330,18 @@ def conditions_of(wanted: JobFilter) -> list[ColumnElement[bool]]:
     if wanted.schedule_id is not None:
         conditions.append(jobs.c.schedule_id == wanted.schedule_id)
     if wanted.group_id is not None:
-        parts = select(func.min(group_parts.c.first_id), func.max(group_parts.c.last_id))
-        among_them = parts.where(group_parts.c.group_id == wanted.group_id).subquery()
-        first, last = (select(column).scalar_subquery() for column in among_them.c)
-        conditions += [jobs.c.group_id == wanted.group_id, jobs.c.id >= first, jobs.c.id <= last]
+        conditions += in_group(wanted.group_id)
     if wanted.before is not None:
         conditions.append(jobs.c.id < wanted.before)
     return conditions
+
+
+def in_group(group_id: int) -> list[ColumnElement[bool]]:
+    """Return the conditions of the members of a group, which have ids between two bounds."""
+    parts = select(func.min(group_parts.c.first_id), func.max(group_parts.c.last_id))
+    among_them = parts.where(group_parts.c.group_id == group_id).subquery()
+    first, last = (select(column).scalar_subquery() for column in among_them.c)
+    return [jobs.c.group_id == group_id, jobs.c.id >= first, jobs.c.id <= last]
 
 
 def _page(wanted: JobFilter) -> Select[Any]:

@@ -22,7 +22,7 @@ from horae.storage.schedules.plan_writing import (
     apply_plans,
     snapshot_if_readable,
 )
-from horae.storage.schedules.reading import OpenRuns, ScheduleFilter, now
+from horae.storage.schedules.reading import OpenRuns, ScheduleFilter, ids_by_name, now
 from horae.storage.schedules.rows import (
     UNREADABLE,
     FailedRun,
@@ -63,6 +63,7 @@ __all__ = [
     "apply_plans",
     "backfill_times",
     "change_of",
+    "ids_by_name",
     "now",
     "rules_as_values",
     "rules_from",

@@ -99,6 +99,9 @@ FIND_BY_NAME: Final = (
 )
 MOST_COMPARED: Final = 1000
 """Maximum number of names compared with an unknown name; there may be a million schedules."""
+IDS_BY_NAME: Final = select(schedules.c.name, schedules.c.id).where(
+    member_of(schedules.c.name, "names")
+)
 NAMES: Final = select(schedules.c.name).limit(MOST_COMPARED)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
@@ -197,6 +200,14 @@ def find(connection: Connection, reference: int | str) -> int | None:
     if not is_storable(reference):
         return None
     return connection.execute(FIND_BY_NAME, {"name": reference}).scalars().first()
+
+
+def ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
+    """Return the ids of the schedules with these names, which several modules may have."""
+    found: dict[str, list[int]] = {}
+    for row in connection.execute(IDS_BY_NAME, {"names": list(names)}):
+        found.setdefault(row.name, []).append(row.id)
+    return found
 
 
 def similar_to(connection: Connection, reference: int | str) -> str:

@@ -24,6 +24,17 @@ export type JobWhy = Readonly<Schemas['JobWhyItem']>
 export type Everything = Readonly<Schemas['EverythingItem']>
 /** Failures that have one cause. */
 export type ErrorGroup = Readonly<Schemas['ErrorGroupItem']>
+/** How many jobs are in a state. */
+export type StateCount = Readonly<Schemas['StateCount']>
+/** Which failures are grouped. */
+export interface ErrorQuery {
+  readonly since?: string
+  readonly type: string | null
+  /** The key of the deployment since which failures count. */
+  readonly deployment?: string
+  readonly only_new?: boolean
+}
+export type Deployed = Readonly<Schemas['DeployedItem']>
 export type ErrorList = Readonly<Schemas['ErrorList']>
 /** A limit by key, with what it holds back. */
 export type KeyLimit = Readonly<Schemas['LimitItem']>

@@ -4,6 +4,7 @@ import { shallowRef } from 'vue'
 import type {
   AuditPage,
   ErrorList,
+  ErrorQuery,
   Everything,
   Group,
   HistorySeries,
@@ -76,8 +77,8 @@ export const server = {
   /** The job types that may be started over HTTP, as the API describes itself. */
   publicTypes: async () =>
     publicTypesOf(await json<{ paths: Record<string, unknown> }>('GET', '/api/openapi.json')),
-  errors: (since: string, type: string | null, signal?: AbortSignal) =>
-    json<ErrorList>('GET', '/api/errors/', { query: { since, type }, signal }),
+  errors: (asked: ErrorQuery, signal?: AbortSignal) =>
+    json<ErrorList>('GET', '/api/errors/', { query: { ...asked }, signal }),
   history: (
     query: { scope: string; name: string | null; span: string; points?: number },
     signal?: AbortSignal,

@@ -14,9 +14,38 @@ export const RANGES = [
 
 export const DEFAULT_RANGE = '24h'
 
+const DEPLOYMENT = 'deployment:'
+
 /** Return the range of a URL; one that the page does not offer becomes the default. */
 export function rangeOf(given: unknown): string {
+  if (typeof given === 'string' && given.startsWith(DEPLOYMENT)) return given
   return RANGES.find(({ since }) => since === given)?.since ?? DEFAULT_RANGE
+}
+
+/** Return the range since a deployment; without one since the newest. */
+export function sinceDeployment(key = 'latest'): string {
+  return `${DEPLOYMENT}${key}`
+}
+
+/** Convert a range to the parameters of the API. */
+export function rangeQuery(range: string): { since: string } | { deployment: string } {
+  return range.startsWith(DEPLOYMENT)
+    ? { deployment: range.slice(DEPLOYMENT.length) }
+    : { since: range }
+}
+
+export interface TypeCount {
+  readonly type: string
+  readonly count: number
+}
+
+/** Return how many attempts failed of each job type, the most first. */
+export function countsByType(groups: readonly ErrorGroup[]): TypeCount[] {
+  const counts = new Map<string, number>()
+  for (const { type, count } of groups) counts.set(type, (counts.get(type) ?? 0) + count)
+  return [...counts]
+    .map(([type, count]) => ({ type, count }))
+    .sort((a, b) => b.count - a.count || a.type.localeCompare(b.type))
 }
 
 export type GroupAction = 'retry' | 'delete'

@@ -10,6 +10,13 @@ export function runSeconds(job: Job, now: number): number | null {
   return secondsBetween(job.started_on, job.finished_on ?? now)
 }
 
+/** Return how long a job waited from when it was due until it began, or until now, in seconds; null before it is due. */
+export function waitSeconds(job: Job, now: number): number | null {
+  const until = job.state === 'pending' ? now : (job.started_on ?? job.finished_on)
+  const waited = secondsBetween(job.due_on, until)
+  return waited === null || waited < 0 ? null : waited
+}
+
 /** Return when the next attempt of a job is, relative to `now`; null for a job that does not wait for another one. */
 export function nextAttemptText(job: Job, now: number): string | null {
   if (job.state !== 'pending' || !job.retry_reason) return null

@@ -1,33 +1,29 @@
 import { JOB_STATES, type JobQuery, type JobState } from '@horae/vue'
 import type { LocationQuery, LocationQueryRaw } from 'vue-router'
 
+import { termsOf, termText, valuesOf } from './query/terms'
+
 export const PAGE_SIZES = [25, 50, 100, 200] as const
 const DEFAULT_SIZE = 50
 
 /** Which jobs a list shows. The filters are part of the page's address, so that a link to the list can be shared. */
 export interface JobFilters {
-  /** A search such as `tag:vip params.customer_id:4711`. */
-  readonly search: string
-  readonly states: readonly JobState[]
-  readonly type: string
-  readonly queue: string
-  readonly owner: string
-  /** The id of a group, whose members are listed. */
-  readonly group: string
+  /** A query such as `state:failed customer:4711`, in the words of the API. */
+  readonly query: string
+  readonly order: 'newest' | 'oldest'
   readonly size: number
   readonly cursor: string | null
 }
 
 export const NO_FILTERS: JobFilters = {
-  search: '',
-  states: [],
-  type: '',
-  queue: '',
-  owner: '',
-  group: '',
+  query: '',
+  order: 'newest',
   size: DEFAULT_SIZE,
   cursor: null,
 }
+
+/** The zone of the days in a query: that of the reader. */
+export const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 
 /** Parse the filters from an address. Invalid values are ignored. */
 export function filtersOf(query: LocationQuery): JobFilters {
@@ -35,51 +31,51 @@ export function filtersOf(query: LocationQuery): JobFilters {
     const value = query[name]
     return (Array.isArray(value) ? value[0] : value) ?? ''
   }
-  const names = text('states').split(',')
   return {
-    search: text('q'),
-    states: JOB_STATES.filter((state) => names.includes(state)),
-    type: text('type'),
-    queue: text('queue'),
-    owner: text('owner'),
-    group: /^\d{1,18}$/.test(text('group')) ? text('group') : '',
+    query: [text('query') || text('q'), ...termsOfParameters(text)]
+      .filter((part) => part !== '')
+      .join(' '),
+    order: text('order') === 'oldest' ? 'oldest' : 'newest',
     size: PAGE_SIZES.find((size) => String(size) === text('size')) ?? DEFAULT_SIZE,
     cursor: /^\d{1,18}$/.test(text('cursor')) ? text('cursor') : null,
   }
 }
 
+/** Return the terms for the parameters of addresses that other pages link to, such as `?queue=mail&states=pending`. */
+function termsOfParameters(text: (name: string) => string): string[] {
+  const states = namesOf(text('states')).filter((name) => JOB_STATES.some((each) => each === name))
+  const lists = { state: states, type: namesOf(text('type')), queue: namesOf(text('queue')) }
+  const terms = Object.entries(lists)
+    .filter(([, names]) => names.length > 0)
+    .map(([field, names]) => termText(field, names))
+  if (text('owner') !== '') terms.push(termText('owner', [text('owner')]))
+  if (/^\d{1,18}$/.test(text('group'))) terms.push(`group:${text('group')}`)
+  return terms
+}
+
 /** Convert filters to the query of an address, without default values. */
 export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
-  const { search, states, type, queue, owner, group, size, cursor } = filters
+  const { query, order, size, cursor } = filters
   return {
-    ...(search !== '' && { q: search }),
-    ...(states.length > 0 && { states: states.join(',') }),
-    ...(type !== '' && { type }),
-    ...(queue !== '' && { queue }),
-    ...(owner !== '' && { owner }),
-    ...(group !== '' && { group }),
+    ...(query !== '' && { query }),
+    ...(order !== 'newest' && { order }),
     ...(size !== DEFAULT_SIZE && { size: String(size) }),
     ...(cursor !== null && { cursor }),
   }
 }
 
-/** Convert filters to a query for the server. Type and queue may each be several names, separated by commas. */
-export function jobQueryOf(filters: JobFilters): JobQuery {
-  const { search, states, type, queue, owner, group, size, cursor } = filters
+/** Convert filters to a query for the server. */
+export function jobQueryOf({ query, order, size, cursor }: JobFilters): JobQuery {
   return {
-    ...(search.trim() !== '' && { q: search.trim() }),
+    ...(query.trim() !== '' && { query: query.trim(), timezone: TIME_ZONE }),
+    ...(order !== 'newest' && { order }),
     limit: size,
     cursor,
-    ...(states.length > 0 && { states }),
-    ...(type.trim() !== '' && { types: [type.trim()] }),
-    ...(queue.trim() !== '' && { queues: [queue.trim()] }),
-    ...(owner.trim() !== '' && { owner: owner.trim() }),
-    ...(group !== '' && { group_id: Number(group) }),
   }
 }
 
 /** Return the names in a text, which are separated by commas. */
-export function namesOf(text: string): string[] {
+function namesOf(text: string): string[] {
   return text
     .split(',')
     .map((part) => part.trim())
@@ -88,32 +84,39 @@ export function namesOf(text: string): string[] {
 
 /** Return the search for the jobs with a tag. */
 export function tagQuery(tag: string): string {
-  return /^[\w-]+$/.test(tag) ? `tag:${tag}` : `tag:"${tag.replaceAll(/["\\]/g, '\\$&')}"`
+  return termText('tag', [tag])
 }
 
-export function isFiltered({ search, states, type, queue, owner, group }: JobFilters): boolean {
-  return states.length > 0 || [search, type, queue, owner, group].some((text) => text !== '')
+export function isFiltered({ query }: JobFilters): boolean {
+  return query.trim() !== ''
 }
 
-/** Whether a job matches the filters. Only the server can evaluate a search, so no job matches one here. */
-export function matches(
-  job: {
-    state: JobState
-    type: string
-    queue: string
-    owner: string | null
-    group_id?: number | null
-  },
-  filters: JobFilters,
-): boolean {
-  const isListed = (wanted: string, value: string): boolean =>
-    wanted.trim() === '' || namesOf(wanted).includes(value)
-  return (
-    filters.search.trim() === '' &&
-    (filters.states.length === 0 || filters.states.includes(job.state)) &&
-    isListed(filters.type, job.type) &&
-    isListed(filters.queue, job.queue) &&
-    (filters.group === '' || Number(filters.group) === job.group_id) &&
-    (filters.owner.trim() === '' || filters.owner.trim() === job.owner)
-  )
+/** What of a job this page compares with a query. */
+export interface ComparedJob {
+  readonly state: JobState
+  readonly type: string
+  readonly queue: string
+  readonly owner: string | null
+  readonly group_id?: number | null
+}
+
+/**
+ * Whether a job matches a query, as far as the page can tell: null if only the server can evaluate it.
+ */
+export function matches(job: ComparedJob, query: string): boolean | null {
+  const known: Record<string, string | null> = {
+    state: job.state,
+    type: job.type,
+    queue: job.queue,
+    owner: job.owner,
+    group: job.group_id ? String(job.group_id) : null,
+  }
+  let uncertain = false
+  for (const term of termsOf(query)) {
+    const field = term.field ?? ''
+    const values = valuesOf(term)
+    if (!(field in known) || values === null || term.operator !== ':') uncertain = true
+    else if (values.includes(known[field] ?? '') === term.negated) return false
+  }
+  return uncertain ? null : true
 }

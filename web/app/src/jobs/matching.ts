@@ -1,9 +1,9 @@
-import type { JobDetail } from '@horae/vue'
+import type { Job, JobDetail } from '@horae/vue'
 
 import { client } from '@/api/server'
 import { countText, plural } from '@/format/number'
-import type { BulkAction } from './bulk'
-import { namesOf, type JobFilters } from './filters'
+import { TIME_ZONE } from './filters'
+import type { NewTime } from './newTime'
 
 /** What a change of all matching jobs would change now. */
 export interface MatchingCount {
@@ -12,31 +12,47 @@ export interface MatchingCount {
   readonly complete: boolean
 }
 
-type ActionName = BulkAction['name']
-
-/** Convert filters to the body of a request that changes all matching jobs. */
-export function matchingBody(filters: JobFilters): Record<string, unknown> {
-  const { search, states, type, queue, owner } = filters
-  const types = namesOf(type)
-  const queues = namesOf(queue)
-  return {
-    ...(search.trim() !== '' && { query: search.trim() }),
-    ...(states.length > 0 && { states }),
-    ...(types.length > 0 && { types }),
-    ...(queues.length > 0 && { queues }),
-    ...(owner.trim() !== '' && { owner: owner.trim() }),
-  }
+export interface MatchingPreview extends MatchingCount {
+  /** The newest few of the jobs. */
+  readonly newest: readonly Job[]
 }
 
-/** Count the jobs that an action would change now. */
-export function countMatching(action: ActionName, filters: JobFilters): Promise<MatchingCount> {
-  const body = matchingBody(filters)
+/** A change of all jobs that match a query. */
+export interface MatchingAction {
+  readonly name: 'cancel' | 'retry' | 'reschedule' | 'delete'
+  readonly title: string
+}
+
+export const MATCHING_ACTIONS: readonly [MatchingAction, ...MatchingAction[]] = [
+  { name: 'cancel', title: 'Cancel' },
+  { name: 'retry', title: 'Retry' },
+  { name: 'reschedule', title: 'Reschedule' },
+  { name: 'delete', title: 'Delete' },
+]
+
+/** Return the body of a request that changes all jobs that match a query. */
+export function matchingBody(query: string, time: NewTime | null): Record<string, unknown> {
+  const which = query.trim() === '' ? { all: true } : { query: query.trim(), timezone: TIME_ZONE }
+  return { ...which, ...time }
+}
+
+/** Count the jobs that an action would change now, and return the newest of them. */
+export function previewMatching(
+  action: MatchingAction['name'],
+  query: string,
+  time: NewTime | null,
+): Promise<MatchingPreview> {
+  const body = matchingBody(query, time)
   return client.transport.json('POST', `/api/jobs/bulk/${action}/preview/`, { body })
 }
 
 /** Start a job that performs an action for all matching jobs, and return it. */
-export function changeMatching(action: ActionName, filters: JobFilters): Promise<JobDetail> {
-  const body = matchingBody(filters)
+export function changeMatching(
+  action: MatchingAction['name'],
+  query: string,
+  time: NewTime | null,
+): Promise<JobDetail> {
+  const body = matchingBody(query, time)
   return client.transport.json('POST', `/api/jobs/bulk/${action}/`, { body })
 }
 

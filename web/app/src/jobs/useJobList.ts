@@ -22,11 +22,12 @@ export function useJobList(filters: Ref<JobFilters>): Resource<JobPage> {
     onMissed: refreshSoon,
     onJob: (job) => {
       const page = list.data.value
-      const belongs = matches({ ...job, state: stateOf(job) }, filters.value)
+      const belongs = matches({ ...job, state: stateOf(job) }, filters.value.query)
       if (page?.jobs.some((row) => row.id === job.id)) {
         list.set({ ...page, jobs: page.jobs.map((row) => (row.id === job.id ? job : row)) })
-        if (!belongs && filters.value.search === '') refreshSoon()
-      } else if (belongs && filters.value.cursor === null) {
+        // The line of an error is only in the list.
+        if (belongs === false || job.state === 'failed') refreshSoon()
+      } else if (belongs === true && filters.value.cursor === null) {
         refreshSoon()
       }
     },

@@ -1,15 +1,16 @@
-import { createHorae, type Job } from '@horae/vue'
+import { createHorae } from '@horae/vue'
 import { createPinia } from 'pinia'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createApp, h, type App, type SetupContext } from 'vue'
 
+import type { ListedJob } from '@/jobs/listed'
 import JobTable from '@/views/jobs/JobTable.vue'
 import { at, jobOf, START } from '../jobFixtures'
 
 let app: App | null = null
 
 /** Return the texts of the cells of one job, fifteen seconds after the start. */
-function cellsOf(job: Job): string[] {
+function cellsOf(job: ListedJob): string[] {
   vi.useFakeTimers({ now: START + 15_000 })
   const place = document.createElement('div')
   app = createApp(JobTable, {
@@ -17,7 +18,7 @@ function cellsOf(job: Job): string[] {
     selected: new Map(),
     current: null,
     selectable: false,
-    allUsers: false,
+    columns: ['reason', 'queue', 'created', 'duration'],
   })
   app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
     h('a', slots['default']?.()),
@@ -43,12 +44,18 @@ describe('the list of jobs', () => {
         retry_reason: 'ConnectionError',
       }),
     )
-    expect(cells[1]).toContain('Next attempt in 45 s')
-    expect(cells[1]).toContain('ConnectionError')
+    expect(cells[2]).toContain('Next attempt in 45 s')
+    expect(cells[2]).toContain('ConnectionError')
     expect(cells.at(-1)).toBe('–')
   })
 
   it('counts up the duration of a job that runs', () => {
     expect(cellsOf(jobOf(1, 'started', { started_on: at(3) })).at(-1)).toBe('12 s')
+  })
+
+  it('shows the line of the exception to those whom the server tells it', () => {
+    const failed = { ...jobOf(1, 'failed', {}), human_readable_error: 'No answer.' }
+    expect(cellsOf(failed)[2]).toBe('No answer.')
+    expect(cellsOf({ ...failed, error_line: 'OSError: no disk' })[2]).toBe('OSError: no disk')
   })
 })

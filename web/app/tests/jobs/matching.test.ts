@@ -1,25 +1,16 @@
 import { describe, expect, it } from 'vitest'
 
-import { NO_FILTERS } from '@/jobs/filters'
+import { TIME_ZONE } from '@/jobs/filters'
 import { matchingBody, matchingText } from '@/jobs/matching'
 
 describe('the change of all matching jobs', () => {
-  it('has the filters of the list, and no empty ones', () => {
-    expect(matchingBody(NO_FILTERS)).toEqual({})
-    expect(
-      matchingBody({
-        ...NO_FILTERS,
-        search: ' tag:vip ',
-        states: ['failed'],
-        type: 'import_csv, export_csv,',
-        owner: 'alice',
-      }),
-    ).toEqual({
-      query: 'tag:vip',
-      states: ['failed'],
-      types: ['import_csv', 'export_csv'],
-      owner: 'alice',
+  it('has the query of the list, or says that it means all jobs', () => {
+    expect(matchingBody('', null)).toEqual({ all: true })
+    expect(matchingBody(' state:failed ', null)).toEqual({
+      query: 'state:failed',
+      timezone: TIME_ZONE,
     })
+    expect(matchingBody('tag:vip', { delay: '10m' })).toMatchObject({ delay: '10m' })
   })
 
   it('says how many jobs it would change', () => {

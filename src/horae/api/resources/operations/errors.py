@@ -25,8 +25,21 @@ class FailureQuery(RequestModel):
         None, min_length=1, max_length=LONGEST_NAME, description="Only failures of this job type."
     )
 
+    deployment: Storable | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description=(
+            "Only failures since this deployment, by its key, or `latest`. A group is new if it"
+            " did not happen in the time `since` before the deployment."
+        ),
+    )
+    only_new: bool = Field(
+        default=False, description="Only groups that first happened after a deployment."
+    )
 
-@router.get("/", responses=document_errors(400))
+
+@router.get("/", responses=document_errors(400, 404))
 async def list_errors(
     services: ServicesHere, actor: Reader, query: Annotated[FailureQuery, Query()]
 ) -> ErrorList:
@@ -35,5 +48,12 @@ async def list_errors(
     The largest group comes first. To retry or delete the jobs of a group, send its `job_ids` to
     `/api/jobs/bulk/`.
     """
-    found = await services.on_thread(failures_since, services.reads, query.since, query.type)
+    found = await services.on_thread(
+        failures_since,
+        services.reads,
+        query.since,
+        query.type,
+        deployment=query.deployment,
+        only_new=query.only_new,
+    )
     return shown_to(actor, ErrorList.model_validate(found))

@@ -57,6 +57,9 @@ def list_jobs(
     group: Annotated[
         int | None, typer.Option(metavar="ID", help="Only members of this group.")
     ] = None,
+    oldest_first: Annotated[
+        bool, typer.Option("--oldest-first", help="The oldest jobs first.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     cursor: Annotated[
         str | None,
@@ -73,6 +76,7 @@ def list_jobs(
         queues=queue or None,
         query=query,
         group_id=group,
+        oldest_first=oldest_first,
         limit=limit,
         cursor=cursor,
     )

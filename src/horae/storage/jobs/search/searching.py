@@ -38,11 +38,15 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import (
+    Attempted,
     Bound,
     Condition,
+    Contains,
+    DayAgo,
     Field,
     HasId,
     HasParameter,
+    InGroup,
     InTime,
     Is,
     JobId,
@@ -51,16 +55,25 @@ from horae.domain.jobs import (
     Literal,
     Query,
     Term,
+    dated,
+    has_days,
 )
 from horae.storage.engine import (
     Instant,
     Json,
     PerDatabase,
+    database_now,
     keeps_rows_in_order,
     seconds_between,
     seconds_from_now,
 )
-from horae.storage.jobs.reading import OPEN_PARTS, JobFilter, conditions_of, lists_of
+from horae.storage.jobs.reading import (
+    OPEN_PARTS,
+    JobFilter,
+    conditions_of,
+    in_group,
+    lists_of,
+)
 from horae.storage.jobs.tables import IS_SLOW, SLOW_SECONDS, job_tags, jobs
 
 RANGES: Final = (10_000, 100_000, 2_000_000, 20_000_000)
@@ -79,6 +92,15 @@ _COLUMNS: Final = {
     Field.CREATED: jobs.c.created_at,
     Field.FINISHED: jobs.c.finished_at,
 }
+_TEXTS: Final = (
+    jobs.c.type,
+    jobs.c.queue,
+    jobs.c.owner,
+    jobs.c.unique_key,
+    jobs.c.label,
+    cast(jobs.c.tags, Text()),
+)
+"""What a text without a field is looked for in, besides the errors."""
 # These are two queries in one: for both values in one query SQLite would read the whole table.
 BOUNDS: Final = select(
     select(func.min(jobs.c.id)).scalar_subquery(), select(func.max(jobs.c.id)).scalar_subquery()
@@ -96,15 +118,20 @@ _AFTER_INDEX: Final = and_(_plain_id >= _low, _plain_id < _high)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A query, and the job types in which each of its parameters may be searched, by path."""
+    """A query, and what its names stand for.
+
+    `types`: the job types in which each of its parameters may be searched, by path. `schedules`:
+    the ids of the schedules that it names.
+    """
 
     query: Query
     types: Mapping[tuple[str, ...], Sequence[str]]
+    schedules: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Jobs, the newest first.
+    """Jobs in the order that was asked for.
 
     `reached`: where the search stopped for lack of time, None if it was complete.
     """
@@ -121,20 +148,26 @@ def find(
     limit: int,
     seconds: float | None = None,
     also: Sequence[ColumnElement[bool]] = (),
+    oldest_first: bool = False,
 ) -> Found:
-    """Return the newest jobs that meet the filter, the search, and the conditions of the caller.
+    """Return the newest jobs that meet the filter, the search, and the conditions of the caller,
+    or the oldest ones.
 
     After `seconds` it stops with what it has found.
     """
+    search = _dated(connection, search)
     matching = _matching(connection, wanted, search, also)
-    newest = matching.order_by(matching.selected_columns.id.desc()).limit(limit)
+    place = matching.selected_columns.id
+    ordered = matching.order_by(place if oldest_first else place.desc()).limit(limit)
     ids: list[JobId] = []
 
     def read(bounds: Mapping[str, int]) -> bool:
-        ids.extend(JobId(id_) for id_ in connection.scalars(newest, {**lists_of(wanted), **bounds}))
+        ids.extend(
+            JobId(id_) for id_ in connection.scalars(ordered, {**lists_of(wanted), **bounds})
+        )
         return len(ids) < limit
 
-    reached = _read_ranges(connection, wanted, search, read, seconds)
+    reached = _read_ranges(connection, wanted, search, read, seconds, upwards=oldest_first)
     return Found(ids[:limit], reached)
 
 
@@ -145,18 +178,27 @@ def count(
     *,
     seconds: float,
     also: Sequence[ColumnElement[bool]] = (),
+    most: int | None = None,
 ) -> tuple[int, bool]:
-    """Return how many jobs meet the filter, and whether all were counted within the time."""
-    matching = _matching(connection, wanted, search, also).subquery()
-    counting = select(func.count()).select_from(matching)
+    """Return how many jobs meet the filter, and whether all were counted within the time.
+
+    At most `most` jobs are counted, if it is given.
+    """
+    search = _dated(connection, search)
+    matching = _matching(connection, wanted, search, also)
+    if most is not None:
+        matching = matching.limit(most + 1)
+    counting = select(func.count()).select_from(matching.subquery())
     total = 0
 
     def read(bounds: Mapping[str, int]) -> bool:
         nonlocal total
         total += connection.execute(counting, {**lists_of(wanted), **bounds}).scalar_one()
-        return True
+        return most is None or total <= most
 
     reached = _read_ranges(connection, wanted, search, read, seconds)
+    if most is not None and total > most:
+        return most, False
     return total, reached is None
 
 
@@ -165,38 +207,74 @@ def moment_in(connection: Connection, seconds: float) -> datetime:
     return connection.execute(select(seconds_from_now(seconds))).scalar_one()
 
 
+def _dated(connection: Connection, search: Search | None) -> Search | None:
+    """Return the search with moments in place of days such as yesterday."""
+    if search is None or not has_days(search.query):
+        return search
+    return replace(search, query=dated(search.query, moment_in(connection, 0.0)))
+
+
 def _read_ranges(
     connection: Connection,
     wanted: JobFilter,
     search: Search | None,
     read: Callable[[Mapping[str, int]], bool],
     seconds: float | None,
+    *,
+    upwards: bool = False,
 ) -> JobId | None:
     """Read ranges of ids while `read` returns True; return the last id if the time ran out."""
     first, last = connection.execute(BOUNDS).one()
     if first is None:
         return None
-    high = last + 1 if wanted.before is None else min(wanted.before, last + 1)
-    if wanted.ids is not None:
-        first, high = (
-            max(first, min(wanted.ids, default=high)),
-            min(high, max(wanted.ids, default=0) + 1),
-        )
-    for term in () if search is None else search.query.terms:
-        if isinstance(term.condition, HasId) and not term.negated:
-            first, high = max(first, term.condition.id), min(high, term.condition.id + 1)
+    first, end = _possible_ids(wanted, search, first, last + 1)
     deadline = None if seconds is None else time.monotonic() + seconds
     level = 0
-    while high > first:
-        low = max(high - RANGES[level], first)
+    while end > first:
+        length = min(RANGES[level], end - first)
+        low, high = (first, first + length) if upwards else (end - length, end)
         began = time.monotonic()
         if not read({"low": low, "high": high}):
             return None
-        high, now = low, time.monotonic()
-        if deadline is not None and now > deadline and high > first:
-            return JobId(high)
-        level = max(level - 1, 0) if now - began > SLOW else min(level + 1, len(RANGES) - 1)
+        now = time.monotonic()
+        if upwards:
+            first = high
+        else:
+            end = low
+        if deadline is not None and now > deadline and end > first:
+            return JobId(first - 1 if upwards else end)
+        level = next_level(level, now - began, None if deadline is None else deadline - now)
     return None
+
+
+def _possible_ids(
+    wanted: JobFilter, search: Search | None, first: int, end: int
+) -> tuple[int, int]:
+    """Return the ids from the first one to before the last one that may match."""
+    if wanted.before is not None:
+        end = min(end, wanted.before)
+    if wanted.after is not None:
+        first = max(first, wanted.after + 1)
+    if wanted.ids is not None:
+        first, end = (
+            max(first, min(wanted.ids, default=end)),
+            min(end, max(wanted.ids, default=0) + 1),
+        )
+    for term in () if search is None else search.query.terms:
+        if isinstance(term.condition, HasId) and not term.negated:
+            ids = term.condition.ids
+            first, end = max(first, min(ids)), min(end, max(ids) + 1)
+    return first, end
+
+
+def next_level(level: int, took: float, left: float | None) -> int:
+    """Return which length of range to read next, so that the search ends near its deadline."""
+    if took > SLOW:
+        return max(level - 1, 0)
+    longer = min(level + 1, len(RANGES) - 1)
+    # Where no index helps, a longer range takes as much longer.
+    expected = took * RANGES[longer] / RANGES[level]
+    return longer if left is None or expected < left + SLOW else level
 
 
 def _matching(
@@ -238,9 +316,9 @@ def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobS
     possible = frozenset(JobState) if wanted.states is None else frozenset(wanted.states)
     for condition, negated in ((term.condition, term.negated) for term in terms):
         if isinstance(condition, Is) and condition.field is Field.STATE:
-            named = frozenset({JobState(condition.text)})
+            named = frozenset(JobState(text) for text in condition.texts)
             possible = possible - named if negated else possible & named
-        elif isinstance(condition, Is) and condition.field is Field.ERROR and not negated:
+        elif isinstance(condition, Contains) and condition.field is Field.ERROR and not negated:
             possible &= {JobState.FAILED}
     return possible
 
@@ -272,78 +350,118 @@ def _has_own_index(terms: Sequence[Term]) -> bool:
 
 
 def _of_condition(condition: Condition, search: Search) -> ColumnElement[bool]:
+    found: ColumnElement[bool]
     match condition:
-        case HasId(id=job_id):
-            return jobs.c.id == job_id
+        case HasId(ids=ids):
+            found = jobs.c.id.in_(ids)
+        case InGroup(id=group_id):
+            found = and_(*in_group(group_id))
         case Is():
-            return _is(condition, technical=search.query.technical)
+            found = _is(condition, search)
+        case Contains():
+            found = _contains(condition, technical=search.query.technical)
         case InTime(field=field, start=start, end=end):
             column = _COLUMNS[field]
             bounds = [] if start is None else [column >= _moment(start)]
-            return and_(
+            found = and_(
                 column.is_not(None), *bounds, *([] if end is None else [column < _moment(end)])
             )
         case Lasted():
-            return _has_lasted(condition)
+            found = _has_lasted(condition)
+        case Attempted(least=least, most=most):
+            conditions = [] if least is None else [jobs.c.attempt >= least]
+            found = and_(*conditions, *([] if most is None else [jobs.c.attempt <= most]))
         case HasParameter(path=path, values=values):
             either = (_has_parameter(path, value) for value in values)
-            return and_(jobs.c.type.in_(search.types[path]), or_(*either))
+            found = and_(jobs.c.type.in_(search.types[path]), or_(*either))
         case _:
             assert_never(condition)
+    return found
 
 
-def _is(condition: Is, *, technical: bool) -> ColumnElement[bool]:
-    wanted = condition.text
-    if condition.field is Field.ERROR:
-        columns = [jobs.c.human_readable_error]
-        if technical:
-            columns.insert(0, jobs.c.error)
-        # This state condition is that of the index of failed jobs.
-        return and_(
-            jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
-            or_(*(column.icontains(wanted, autoescape=True) for column in columns)),
-        )
+def _is(condition: Is, search: Search) -> ColumnElement[bool]:
+    if condition.field is Field.SCHEDULE:
+        named = [id_ for name in condition.texts for id_ in search.schedules.get(name, ())]
+        return jobs.c.schedule_id.in_(named)
     if condition.field is Field.TAG:
         # The range is repeated: PostgreSQL does not infer it, and would read all jobs that have the
         # tag.
         having = select(job_tags.c.job_id).where(
-            job_tags.c.tag == wanted, job_tags.c.job_id >= _low, job_tags.c.job_id < _high
+            _one_of(job_tags.c.tag, condition.texts),
+            job_tags.c.job_id >= _low,
+            job_tags.c.job_id < _high,
         )
         # For a subquery SQLite would look the tag up for each job in the range.
         return PerDatabase(
             exists(having.where(job_tags.c.job_id == jobs.c.id)), jobs.c.id.in_(having)
         )
     column = _COLUMNS[condition.field]
-    if not condition.prefix:
-        return column == wanted
+    is_one = [_one_of(column, condition.texts)] if condition.texts else []
     # LIKE ignores case on SQLite.
-    return PerDatabase(
-        column.like(_WILDCARD.sub(r"\\\g<0>", wanted) + "%"),
-        func.substr(column, 1, len(wanted)) == wanted,
+    begins = [
+        PerDatabase(
+            column.like(_WILDCARD.sub(r"\\\g<0>", prefix) + "%"),
+            func.substr(column, 1, len(prefix)) == prefix,
+        )
+        for prefix in condition.prefixes
+    ]
+    return or_(*is_one, *begins)
+
+
+def _one_of(column: ColumnElement[str], texts: Sequence[str]) -> ColumnElement[bool]:
+    return column == texts[0] if len(texts) == 1 else column.in_(texts)
+
+
+def _contains(condition: Contains, *, technical: bool) -> ColumnElement[bool]:
+    """Return whether a text of the job contains the text; no index has them."""
+    errors = (
+        [jobs.c.error, jobs.c.human_readable_error] if technical else [jobs.c.human_readable_error]
     )
+    if condition.field is Field.ERROR:
+        # This state condition is that of the index of failed jobs.
+        return and_(
+            jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
+            or_(*(column.icontains(condition.text, autoescape=True) for column in errors)),
+        )
+    texts = [*_TEXTS, *errors]
+    return or_(*(column.icontains(condition.text, autoescape=True) for column in texts))
 
 
 def _moment(bound: Bound) -> ColumnElement[datetime]:
+    assert not isinstance(bound, DayAgo)  # `_dated` has replaced it
     if isinstance(bound, timedelta):
         return seconds_from_now(-bound.total_seconds())
     return literal(bound, Instant())
 
 
 def _has_lasted(condition: Lasted) -> ColumnElement[bool]:
+    if condition.field is Field.WAIT:
+        # A pending job keeps the start of its last attempt.
+        waited_until = case(
+            (jobs.c.state == JobState.PENDING, database_now()),
+            else_=func.coalesce(jobs.c.started_at, jobs.c.finished_at),
+        )
+        return and_(*_between(seconds_between(waited_until, jobs.c.run_at), condition))
     took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
     conditions: list[ColumnElement[bool]] = [
         jobs.c.finished_at.is_not(None),
         jobs.c.started_at.is_not(None),
+        *_between(took, condition),
     ]
+    if condition.least is not None and condition.least.total_seconds() > SLOW_SECONDS:
+        conditions.append(IS_SLOW.repeat())
+    return and_(*conditions)
+
+
+def _between(seconds: ColumnElement[float], condition: Lasted) -> list[ColumnElement[bool]]:
+    bounds: list[ColumnElement[bool]] = []
     if condition.least is not None:
         least = condition.least.total_seconds()
-        conditions.append(took > least if condition.strictly else took >= least)
-        if least > SLOW_SECONDS:
-            conditions.append(IS_SLOW.repeat())
+        bounds.append(seconds > least if condition.strictly else seconds >= least)
     if condition.most is not None:
         most = condition.most.total_seconds()
-        conditions.append(took < most if condition.strictly else took <= most)
-    return and_(*conditions)
+        bounds.append(seconds < most if condition.strictly else seconds <= most)
+    return bounds
 
 
 def _has_parameter(path: Sequence[str], value: Literal) -> ColumnElement[bool]:

@@ -1,3 +1,5 @@
 import type { Texts } from '../en'
 
-export const jobs: Texts['jobs'] = {}
+export const jobs: Texts['jobs'] = {
+  search: 'Jobs suchen',
+}

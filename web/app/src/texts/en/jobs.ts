@@ -1,1 +1,3 @@
-export const jobs = {}
+export const jobs = {
+  search: 'Search jobs',
+}

@@ -4,11 +4,22 @@ import { useRouter } from 'vue-router'
 
 import { useShortcuts } from '@/keyboard/shortcuts'
 
-/** Move through a list of jobs by keyboard. Returns the id of the current job, or null. */
+export interface UseRowNavigationReturn {
+  /** The id of the current job, or null. */
+  readonly current: ComputedRef<JobId | null>
+  /** Make a job the current one; null: none. */
+  readonly choose: (id: JobId | null) => void
+}
+
+function bounded(index: number, length: number): number {
+  return Math.max(0, Math.min(length - 1, index))
+}
+
+/** Move through a list of jobs by keyboard. */
 export function useRowNavigation(
   rows: Ref<readonly Job[]>,
   toggle: (job: Job) => void,
-): { current: ComputedRef<JobId | null> } {
+): UseRowNavigationReturn {
   const router = useRouter()
   const currentId = shallowRef<JobId | null>(null)
   const currentIndex = computed(() => rows.value.findIndex((job) => job.id === currentId.value))
@@ -18,8 +29,7 @@ export function useRowNavigation(
   })
 
   function move(by: number): void {
-    const next = Math.max(0, Math.min(rows.value.length - 1, currentIndex.value + by))
-    currentId.value = rows.value[next]?.id ?? null
+    currentId.value = rows.value[bounded(currentIndex.value + by, rows.value.length)]?.id ?? null
     void nextTick(() =>
       document.querySelector('tr[aria-current]')?.scrollIntoView({ block: 'nearest' }),
     )
@@ -33,8 +43,11 @@ export function useRowNavigation(
   }
 
   useShortcuts([
+    { keys: 'ArrowDown', description: 'Next job', run: () => move(1) },
+    { keys: 'ArrowUp', description: 'Previous job', run: () => move(-1) },
     { keys: 'j', description: 'Next job', run: () => move(1) },
     { keys: 'k', description: 'Previous job', run: () => move(-1) },
+    { keys: 'Escape', description: 'Close the preview', run: () => (currentId.value = null) },
     {
       keys: 'Enter',
       description: 'Open the job',
@@ -42,5 +55,8 @@ export function useRowNavigation(
     },
     { keys: 'x', description: 'Select or deselect the job', run: withCurrent(toggle) },
   ])
-  return { current: computed(() => rows.value[currentIndex.value]?.id ?? null) }
+  return {
+    current: computed(() => rows.value[currentIndex.value]?.id ?? null),
+    choose: (id) => (currentId.value = id),
+  }
 }

@@ -31,8 +31,12 @@ export interface JobQuery {
   readonly owner?: string
   /** Only the members of this group. */
   readonly group_id?: number
-  /** A search such as `tag:vip params.customer_id:4711`; see the guide of the search. */
-  readonly q?: string
+  /** A search such as `tag:vip customer_id:4711`; see the guide of the search. */
+  readonly query?: string
+  /** The IANA name of the time zone of the days in `query`; UTC by default. */
+  readonly timezone?: string
+  /** Which jobs come first; the newest by default. */
+  readonly order?: 'newest' | 'oldest'
   readonly limit?: number
   readonly cursor?: string | null
 }

@@ -397,6 +397,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/counts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Jobs
+         * @description Count the jobs in each state that meet a query: the user's own, or for staff all.
+         *
+         *     Up to 10,000 of each state are counted, for at most about a second.
+         */
+        get: operations["count_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{job_id}/": {
         parameters: {
             query?: never;
@@ -1563,8 +1585,8 @@ export interface components {
             owner?: string | null;
             /**
              * Query
-             * @description Terms that the jobs must all meet, as in `q` of the list of jobs.
-             * @example error:timeout created:2026-11-01..
+             * @description Terms that the jobs must all meet, as in `query` of the list of jobs.
+             * @example error:timeout since:2026-11-01
              */
             query?: string | null;
             /** Queues */
@@ -1584,6 +1606,11 @@ export interface components {
              * @description States; `!` in front excludes one.
              */
             states?: string[] | null;
+            /**
+             * Timezone
+             * @description The IANA name of the time zone of the days in `query`; UTC by default.
+             */
+            timezone?: string | null;
             /** Types */
             types?: string[] | null;
             /**
@@ -1798,6 +1825,11 @@ export interface components {
              * @example shop/mail.py:41 in send
              */
             place: string | null;
+            /**
+             * Query
+             * @description The search for the jobs of this type that failed for good with this class of exception, at any place, as in `query` of the list of jobs.
+             */
+            query: string;
             /** Sample Job */
             sample_job: number;
             /**
@@ -1818,6 +1850,13 @@ export interface components {
              * @description False if there were too many failures to count all; then the oldest lack.
              */
             complete: boolean;
+            /** @description The deployment since which failures are counted, if one was asked for. */
+            deployment: components["schemas"]["DeployedItem"] | null;
+            /**
+             * Deployments
+             * @description The deployments of the last 90 days, the newest first; at most 100.
+             */
+            deployments: components["schemas"]["DeployedItem"][];
             /** Groups */
             groups: components["schemas"]["ErrorGroupItem"][];
             /**
@@ -2036,6 +2075,14 @@ export interface components {
             waiting: (number | null)[];
         };
         /**
+         * JobCounts
+         * @description How many jobs are in each state.
+         */
+        JobCounts: {
+            /** Counts */
+            counts: components["schemas"]["StateCount"][];
+        };
+        /**
          * JobDetail
          * @description A job as on its own page.
          */
@@ -2191,17 +2238,23 @@ export interface components {
         };
         /**
          * JobList
-         * @description A page of jobs, the newest first.
+         * @description A page of jobs.
          */
         JobList: {
             /** Jobs */
-            jobs: components["schemas"]["JobView"][];
+            jobs: components["schemas"]["ListedJob"][];
             /**
              * Next
              * @description The cursor of the next page; null on the last one.
              */
             next: string | null;
         };
+        /**
+         * JobState
+         * @description The state of a job.
+         * @enum {string}
+         */
+        JobState: "pending" | "started" | "finished" | "failed" | "cancelled";
         /**
          * JobView
          * @description A job; its type may add further fields.
@@ -2532,6 +2585,126 @@ export interface components {
         LimitList: {
             /** Limits */
             limits: components["schemas"]["LimitItem"][];
+        };
+        /**
+         * ListedJob
+         * @description A job as in a list.
+         */
+        ListedJob: {
+            /**
+             * Attempt
+             * @description Which attempt this is, from 1; 0 before the first.
+             */
+            attempt: number;
+            /** Cancelled By */
+            cancelled_by: string | null;
+            /**
+             * Created On
+             * Format: date-time
+             */
+            created_on: string;
+            /**
+             * Due On
+             * Format: date-time
+             * @description The earliest start of the job.
+             */
+            due_on: string;
+            /**
+             * Error Code
+             * @description The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` or `schedule_time_limit`; null for other jobs.
+             */
+            error_code?: string | null;
+            /**
+             * Error Line
+             * @description The line of the error that names the exception; shown to staff.
+             */
+            error_line?: string | null;
+            /**
+             * Expires On
+             * @description When the job fails if it has not begun; null: never.
+             */
+            expires_on?: string | null;
+            /**
+             * Finished On
+             * @description When the job ended, whatever the outcome.
+             */
+            finished_on: string | null;
+            /**
+             * Group Id
+             * @description The group of which it is a member.
+             */
+            group_id?: number | null;
+            /**
+             * Human Readable Error
+             * @description Why the job failed, for its owner; empty otherwise.
+             */
+            human_readable_error: string;
+            /** Id */
+            id: number;
+            /**
+             * Label
+             * @description The label that the job has set while it runs.
+             */
+            label: string | null;
+            /** Max Attempts */
+            max_attempts: number;
+            /**
+             * Node
+             * @description The node that holds the job; briefly also after it was cancelled.
+             */
+            node: string | null;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Priority
+             * @description Higher starts first.
+             */
+            priority: number;
+            /** Progress Percentage */
+            progress_percentage: number;
+            /** Queue */
+            queue: string;
+            /**
+             * Retry Reason
+             * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
+             */
+            retry_reason?: string | null;
+            /**
+             * Schedule Id
+             * @description The schedule that it was started for.
+             */
+            schedule_id?: number | null;
+            /**
+             * Started On
+             * @description When the latest attempt began.
+             */
+            started_on: string | null;
+            /**
+             * State
+             * @description `pending`, `finished`, `failed` or `cancelled`; while the job runs `started`, or the label that the job has given itself, which is never one of these words.
+             * @example started
+             */
+            state: string;
+            /**
+             * Tags
+             * @description The tags of the job and of its type, by which it can be found.
+             * @default []
+             */
+            tags: string[];
+            /** Type */
+            type: string;
+            /**
+             * Updated On
+             * Format: date-time
+             */
+            updated_on: string;
+            /**
+             * Waits For
+             * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
+             */
+            waits_for?: string | null;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * LogLineView
@@ -3094,6 +3267,16 @@ export interface components {
              * @description With `ERROR_CRON_SYNTAX`, the whole expression to write, where one means the same.
              */
             instead?: string | null;
+            /**
+             * Length
+             * @description With `ERROR_JOB_QUERY`, the number of characters of that term.
+             */
+            length?: number | null;
+            /**
+             * Position
+             * @description With `ERROR_JOB_QUERY`, the first character of the term that is wrong, from 1.
+             */
+            position?: number | null;
         };
         /**
          * ProblemItem
@@ -3681,6 +3864,20 @@ export interface components {
         Started: {
             /** Id */
             id: number;
+        };
+        /**
+         * StateCount
+         * @description How many jobs are in a state.
+         */
+        StateCount: {
+            /**
+             * Complete
+             * @description False if there are more, or not enough time to count all.
+             */
+            complete: boolean;
+            /** Count */
+            count: number;
+            state: components["schemas"]["JobState"];
         };
         /**
          * StateCounts
@@ -4432,6 +4629,10 @@ export interface operations {
                 since?: string;
                 /** @description Only failures of this job type. */
                 type?: string | null;
+                /** @description Only failures since this deployment, by its key, or `latest`. A group is new if it did not happen in the time `since` before the deployment. */
+                deployment?: string | null;
+                /** @description Only groups that first happened after a deployment. */
+                only_new?: boolean;
             };
             header?: never;
             path?: never;
@@ -4468,6 +4669,15 @@ export interface operations {
             };
             /** @description Not permitted, or a request from another site. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found, or owned by another user. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5115,10 +5325,14 @@ export interface operations {
                 owner?: string | null;
                 /** @description Only the runs of this schedule. */
                 schedule_id?: number | null;
-                /** @description Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `error`, `params.NAME`, `created`, `finished` and `duration`. A page of a search may have fewer jobs than `limit`: if `next` is not null, there is more to search. */
-                q?: string | null;
+                /** @description Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`, `tag`, `schedule`, `group`, `error`, `text`, `created`, `finished`, `since`, `until`, `duration`, `wait`, `attempts` and parameters, as `NAME` or `params.NAME`. Names, states and ids may be several, separated by commas. A word without a field is an id, or a text that the job contains. A page of a search may have fewer jobs than `limit`: if `next` is not null, there is more to search. */
+                query?: string | null;
+                /** @description The IANA name of the time zone of the days in `query`. */
+                timezone?: string;
                 /** @description Only the members of this group. */
                 group_id?: number | null;
+                /** @description Which jobs come first. */
+                order?: "newest" | "oldest";
                 /** @description Jobs on a page, at most; does not apply to `job_ids`. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -5301,6 +5515,67 @@ export interface operations {
             };
             /** @description Not found, or owned by another user. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database is unavailable. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_jobs: {
+        parameters: {
+            query?: {
+                /** @description Terms that the jobs must all meet, as in the list of jobs. */
+                query?: string | null;
+                /** @description The IANA name of the time zone of the days in `query`. */
+                timezone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description The request is invalid, or the state does not allow it. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Authentication required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not permitted, or a request from another site. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
