@@ -21,6 +21,7 @@ def test_a_job_is_found_by_its_parameter_and_shows_what_it_logged(page: Page, no
     page.goto("jobs")
     page.get_by_test_id("search").fill("tag:letters params.customer:4711")
     page.keyboard.press("Enter")
+    expect(page.get_by_test_id("jobs").get_by_role("row")).to_have_count(2)
     expect(page.get_by_test_id(f"job-{other}")).to_have_count(0)
     page.get_by_test_id(f"job-{found}").get_by_role("link").first.click()
     expect(page.get_by_test_id("logs")).to_contain_text("a letter to customer 4711")

@@ -3,13 +3,14 @@ import type { JobDetail } from '@horae/vue'
 import type { ErrorGroup } from '@/api/model'
 import { client } from '@/api/server'
 import type { MatchingCount } from '@/jobs/matching'
+import { texts } from '@/texts/texts'
 
 /** The ranges that the page offers, as the API names them. */
 export const RANGES = [
-  { since: '1h', title: 'Last hour' },
-  { since: '24h', title: 'Last 24 hours' },
-  { since: '7d', title: 'Last 7 days' },
-  { since: '30d', title: 'Last 30 days' },
+  { since: '1h', name: 'hour' },
+  { since: '24h', name: 'day' },
+  { since: '7d', name: 'week' },
+  { since: '30d', name: 'month' },
 ] as const
 
 export const DEFAULT_RANGE = '24h'
@@ -80,7 +81,7 @@ export function changeGroup(action: GroupAction, group: ErrorGroup): Promise<Job
 
 /** The text of a group's error: without its class, which stands before it. */
 export function messageOf({ error, error_class }: ErrorGroup): string {
-  const text = error ?? 'It ended without the text of an error.'
+  const text = error ?? texts.value.errors.withoutText
   return error_class !== null && text.startsWith(`${error_class}: `)
     ? text.slice(error_class.length + 2)
     : text

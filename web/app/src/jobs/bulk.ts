@@ -1,14 +1,11 @@
 import { hasEnded, type Job, type JobId, type JobQuery } from '@horae/vue'
 
 import { client } from '@/api/server'
-import { plural } from '@/format/number'
 import { errorText } from '@/notices/notices'
+import { texts } from '@/texts/texts'
 
 export interface BulkAction {
   readonly name: 'cancel' | 'retry' | 'delete'
-  readonly title: string
-  /** The past participle for messages such as `3 jobs cancelled`. */
-  readonly done: string
   /** Whether the action is possible for a job. */
   readonly applies: (job: Job) => boolean
   readonly run: (id: JobId) => Promise<unknown>
@@ -16,31 +13,22 @@ export interface BulkAction {
 
 /** Delete an ended job. Throws if another node has to delete it. */
 export async function deleteJob(id: JobId): Promise<void> {
-  if ((await client.jobs.delete(id)) !== undefined) throw new Error(DELETED_LATER)
+  if ((await client.jobs.delete(id)) !== undefined) throw new Error(texts.value.jobs.deletedLater)
 }
-
-const DELETED_LATER =
-  'this server does not know the job type; a node that knows it will delete the job'
 
 export const BULK_ACTIONS: readonly BulkAction[] = [
   {
     name: 'cancel',
-    title: 'Cancel',
-    done: 'cancelled',
     applies: (job) => !hasEnded(job),
     run: (id) => client.jobs.cancel(id),
   },
   {
     name: 'retry',
-    title: 'Retry',
-    done: 'retried',
     applies: (job) => job.state === 'failed' || job.state === 'cancelled',
     run: (id) => client.jobs.retry(id),
   },
   {
     name: 'delete',
-    title: 'Delete',
-    done: 'deleted',
     applies: (job) => hasEnded(job),
     run: deleteJob,
   },
@@ -83,13 +71,11 @@ export async function runForEach(
 /** Describe the result of an action. */
 export function resultText(
   { done, failures }: BulkResult,
-  action: Pick<BulkAction, 'done'>,
+  action: Pick<BulkAction, 'name'>,
 ): string {
-  const text = `${plural(done, 'job')} ${action.done}.`
-  const reasons = [...failures].map(
-    ([reason, count]) => `${plural(count, 'job')} not ${action.done}: ${reason}`,
-  )
-  return [text, ...reasons].join(' ')
+  const words = texts.value.jobs
+  const reasons = [...failures].map(([reason, count]) => words.notDone[action.name](count, reason))
+  return [words.done[action.name](done), ...reasons].join(' ')
 }
 
 /** The largest number of jobs that can be selected. */

@@ -2,17 +2,17 @@ import { shallowRef, watch, type Ref } from 'vue'
 
 /** The columns that can be chosen. Job and state are always shown. */
 export const COLUMNS = [
-  { name: 'reason', title: 'Error or reason' },
-  { name: 'queue', title: 'Queue' },
-  { name: 'owner', title: 'Owner', staff: true },
-  { name: 'tags', title: 'Tags' },
-  { name: 'attempt', title: 'Attempt' },
-  { name: 'created', title: 'Created' },
-  { name: 'due', title: 'Due' },
-  { name: 'ended', title: 'Ended' },
-  { name: 'wait', title: 'Wait' },
-  { name: 'duration', title: 'Duration' },
-] as const satisfies readonly { name: string; title: string; staff?: boolean }[]
+  { name: 'reason' },
+  { name: 'queue' },
+  { name: 'owner', staff: true },
+  { name: 'tags' },
+  { name: 'attempt' },
+  { name: 'created' },
+  { name: 'due' },
+  { name: 'ended' },
+  { name: 'wait' },
+  { name: 'duration' },
+] as const satisfies readonly { name: string; staff?: boolean }[]
 
 export type ColumnName = (typeof COLUMNS)[number]['name']
 

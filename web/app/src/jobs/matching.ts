@@ -1,7 +1,6 @@
 import type { Job, JobDetail } from '@horae/vue'
 
 import { client } from '@/api/server'
-import { countText, plural } from '@/format/number'
 import { TIME_ZONE } from './filters'
 import type { NewTime } from './newTime'
 
@@ -20,14 +19,13 @@ export interface MatchingPreview extends MatchingCount {
 /** A change of all jobs that match a query. */
 export interface MatchingAction {
   readonly name: 'cancel' | 'retry' | 'reschedule' | 'delete'
-  readonly title: string
 }
 
 export const MATCHING_ACTIONS: readonly [MatchingAction, ...MatchingAction[]] = [
-  { name: 'cancel', title: 'Cancel' },
-  { name: 'retry', title: 'Retry' },
-  { name: 'reschedule', title: 'Reschedule' },
-  { name: 'delete', title: 'Delete' },
+  { name: 'cancel' },
+  { name: 'retry' },
+  { name: 'reschedule' },
+  { name: 'delete' },
 ]
 
 /** Return the body of a request that changes all jobs that match a query. */
@@ -54,9 +52,4 @@ export function changeMatching(
 ): Promise<JobDetail> {
   const body = matchingBody(query, time)
   return client.transport.json('POST', `/api/jobs/bulk/${action}/`, { body })
-}
-
-/** Describe how many jobs would be changed. */
-export function matchingText({ count, complete }: MatchingCount): string {
-  return complete ? plural(count, 'job') : `at least ${countText(count)} jobs`
 }

@@ -28,7 +28,7 @@ describe('an action on many jobs', () => {
       if (id === 3) return Promise.reject(new TypeError('network'))
       return Promise.resolve()
     })
-    expect(resultText(result, { done: 'cancelled' })).toBe(
+    expect(resultText(result, { name: 'cancel' })).toBe(
       '2 jobs cancelled. 1 job not cancelled: Cannot be cancelled: The job has already ended. ' +
         '1 job not cancelled: Action failed: network.',
     )
@@ -44,7 +44,7 @@ describe('an action on many jobs', () => {
       [1, 2],
       remove?.run ?? (() => Promise.reject(new Error('none'))),
     )
-    expect(resultText(result, { done: 'deleted' })).toBe(
+    expect(resultText(result, { name: 'delete' })).toBe(
       '1 job deleted. 1 job not deleted: Action failed: this server does not know the job type; ' +
         'a node that knows it will delete the job.',
     )

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { TIME_ZONE } from '@/jobs/filters'
-import { matchingBody, matchingText } from '@/jobs/matching'
+import { matchingBody } from '@/jobs/matching'
 
 describe('the change of all matching jobs', () => {
   it('has the query of the list, or says that it means all jobs', () => {
@@ -11,10 +11,5 @@ describe('the change of all matching jobs', () => {
       timezone: TIME_ZONE,
     })
     expect(matchingBody('tag:vip', { delay: '10m' })).toMatchObject({ delay: '10m' })
-  })
-
-  it('says how many jobs it would change', () => {
-    expect(matchingText({ count: 1, complete: true })).toBe('1 job')
-    expect(matchingText({ count: 2000, complete: false })).toMatch(/^at least 2.000 jobs$/)
   })
 })

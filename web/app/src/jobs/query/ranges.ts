@@ -1,19 +1,20 @@
+import type { Texts } from '@/texts/texts'
 import { termsOf, withTerm } from './terms'
 
 /** A range of the time at which jobs were created, as a term of the query. */
 export interface TimePreset {
-  readonly title: string
+  readonly name: keyof Texts['jobs']['ranges']
   readonly term: string
 }
 
 export const PRESETS: readonly TimePreset[] = [
-  { title: 'Any time', term: '' },
-  { title: 'Last 15 minutes', term: 'since:15m' },
-  { title: 'Last hour', term: 'since:1h' },
-  { title: 'Last 24 hours', term: 'since:24h' },
-  { title: 'Today', term: 'since:today' },
-  { title: 'Since yesterday', term: 'since:yesterday' },
-  { title: 'Last 7 days', term: 'since:7d' },
+  { name: 'any', term: '' },
+  { name: 'minutes15', term: 'since:15m' },
+  { name: 'hour', term: 'since:1h' },
+  { name: 'hours24', term: 'since:24h' },
+  { name: 'today', term: 'since:today' },
+  { name: 'yesterday', term: 'since:yesterday' },
+  { name: 'days7', term: 'since:7d' },
 ]
 
 const FIELDS = ['since', 'until', 'created']

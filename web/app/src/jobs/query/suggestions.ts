@@ -1,5 +1,6 @@
 import { JOB_STATES } from '@horae/vue'
 
+import { texts, type Texts } from '@/texts/texts'
 import { termsOf, valueText, type QueryTerm } from './terms'
 
 /** What could complete the term at the cursor. */
@@ -15,31 +16,31 @@ export interface Suggestion {
 export type KnownValues = Readonly<Record<string, readonly string[]>>
 
 export interface QueryField {
-  /** The field with its usual operator, such as `attempts>=`. */
-  readonly start: string
-  readonly hint: string
+  readonly field: keyof Texts['jobs']['hints']
+  /** The usual operator, such as `>=`. */
+  readonly operator: string
   /** Only staff see the jobs of others. */
   readonly staff?: boolean
 }
 
 export const FIELDS: readonly QueryField[] = [
-  { start: 'state:', hint: 'pending, started, finished, failed or cancelled' },
-  { start: 'type:', hint: 'job type; import* for a beginning' },
-  { start: 'queue:', hint: 'queue' },
-  { start: 'owner:', hint: 'owner', staff: true },
-  { start: 'error:', hint: 'text of the error' },
-  { start: 'tag:', hint: 'tag' },
-  { start: 'since:', hint: 'created from then on: yesterday, 2h, 2026-11-01' },
-  { start: 'until:', hint: 'created until then' },
-  { start: 'finished:', hint: 'ended in this time: today, <2h' },
-  { start: 'duration>', hint: 'ran longer than 30s' },
-  { start: 'wait>', hint: 'waited longer than 1m' },
-  { start: 'attempts>=', hint: 'number of attempts' },
-  { start: 'schedule:', hint: 'runs of a schedule' },
-  { start: 'group:', hint: 'members of a group' },
-  { start: 'key:', hint: 'unique key' },
-  { start: 'id:', hint: 'number of the job' },
-  { start: 'params.', hint: 'a parameter, such as params.customer:4711' },
+  { field: 'state', operator: ':' },
+  { field: 'type', operator: ':' },
+  { field: 'queue', operator: ':' },
+  { field: 'owner', operator: ':', staff: true },
+  { field: 'error', operator: ':' },
+  { field: 'tag', operator: ':' },
+  { field: 'since', operator: ':' },
+  { field: 'until', operator: ':' },
+  { field: 'finished', operator: ':' },
+  { field: 'duration', operator: '>' },
+  { field: 'wait', operator: '>' },
+  { field: 'attempts', operator: '>=' },
+  { field: 'schedule', operator: ':' },
+  { field: 'group', operator: ':' },
+  { field: 'key', operator: ':' },
+  { field: 'id', operator: ':' },
+  { field: 'params', operator: '.' },
 ]
 
 const TIMES = ['today', 'yesterday', '1h', '24h', '7d']
@@ -86,8 +87,14 @@ export function suggestionsFor(
 }
 
 function fieldsFor(typed: string, seesAll: boolean): Completion[] {
-  return FIELDS.filter(({ start, staff }) => start.startsWith(typed) && (seesAll || staff !== true))
-    .map(({ start, hint }) => ({ written: start, label: start, hint }))
+  return FIELDS.filter(
+    ({ field, operator, staff }) =>
+      `${field}${operator}`.startsWith(typed) && (seesAll || staff !== true),
+  )
+    .map(({ field, operator }) => {
+      const start = `${field}${operator}`
+      return { written: start, label: start, hint: texts.value.jobs.hints[field] }
+    })
     .slice(0, typed === '' ? FIELDS.length : MOST)
 }
 

@@ -3,6 +3,7 @@ import { computed, nextTick, shallowRef, watch, type ComputedRef, type Ref } fro
 import { useRouter } from 'vue-router'
 
 import { useShortcuts } from '@/keyboard/shortcuts'
+import { texts } from '@/texts/texts'
 
 export interface UseRowNavigationReturn {
   /** The id of the current job, or null. */
@@ -42,21 +43,34 @@ export function useRowNavigation(
     }
   }
 
-  useShortcuts([
-    { keys: 'ArrowDown', description: 'Next job', run: () => move(1) },
-    { keys: 'ArrowUp', description: 'Previous job', run: () => move(-1) },
-    { keys: 'j', description: 'Next job', run: () => move(1) },
-    { keys: 'k', description: 'Previous job', run: () => move(-1) },
-    { keys: 'Escape', description: 'Close the preview', run: () => (currentId.value = null) },
-    {
-      keys: 'Enter',
-      description: 'Open the job',
-      run: withCurrent(({ id }) => void router.push({ name: 'job', params: { id } })),
-    },
-    { keys: 'x', description: 'Select or deselect the job', run: withCurrent(toggle) },
-  ])
+  useJobShortcuts({
+    move,
+    close: () => (currentId.value = null),
+    open: withCurrent(({ id }) => void router.push({ name: 'job', params: { id } })),
+    toggle: withCurrent(toggle),
+  })
   return {
     current: computed(() => rows.value[currentIndex.value]?.id ?? null),
     choose: (id) => (currentId.value = id),
   }
+}
+
+interface JobShortcuts {
+  readonly move: (by: number) => void
+  readonly close: () => void
+  readonly open: () => void
+  readonly toggle: () => void
+}
+
+function useJobShortcuts({ move, close, open, toggle }: JobShortcuts): void {
+  const words = computed(() => texts.value.jobs.shortcuts)
+  useShortcuts([
+    { keys: 'ArrowDown', description: () => words.value.next, run: () => move(1) },
+    { keys: 'ArrowUp', description: () => words.value.previous, run: () => move(-1) },
+    { keys: 'j', description: () => words.value.next, run: () => move(1) },
+    { keys: 'k', description: () => words.value.previous, run: () => move(-1) },
+    { keys: 'Escape', description: () => words.value.closePreview, run: close },
+    { keys: 'Enter', description: () => words.value.open, run: open },
+    { keys: 'x', description: () => words.value.select, run: toggle },
+  ])
 }
