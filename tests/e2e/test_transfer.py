@@ -61,11 +61,11 @@ def test_a_first_visit_is_small_and_everything_long_is_compressed(page: Page, no
         wait_until(partial(transfers.have, ahead))
     page.get_by_test_id("nav-jobs").click()
     expect(page.get_by_test_id("jobs")).to_be_visible()
-    wait_until(partial(transfers.have, "/api/jobs/"))
+    wait_until(partial(transfers.have, "/api/jobs/?"))
     scripts = {address for address in transfers.bytes if address.endswith((".js", ".css"))}
     large = {address for address in scripts if transfers.bytes[address] > 2000}
     assert {transfers.encodings[address] for address in large} <= {"br", "gzip"}
     assert {
-        transfers.encodings[address] for address in transfers.bytes if "/api/jobs/" in address
+        transfers.encodings[address] for address in transfers.bytes if "/api/jobs/?" in address
     } == {"gzip"}
     assert sum(transfers.bytes.values()) <= FIRST_VISIT
