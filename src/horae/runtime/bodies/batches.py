@@ -5,8 +5,8 @@ were alone. What fails before the body fails this job only, and the body is call
 the body returns is the outcome of each job; what it raises is the outcome of all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from horae.runtime.bodies.ending import begin, close, finish_returned, stopped_by
@@ -38,13 +38,21 @@ class _Run:
         """The jobs that have not ended."""
         return [member for member in self._members if member not in self.ends]
 
+    @contextmanager
+    def ending(self, members: Sequence[Attempt]) -> Generator[None]:
+        """End these jobs, unless they have ended, with what is raised within the block."""
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - code of the application may even exit
+            for member in members:
+                if member not in self.ends:
+                    self.ends[member] = stopped_by(error, member, self._environment)
+
     def load(self) -> None:
         """Load the parameters of each job."""
         for member in self.ready:
-            try:
+            with self.ending([member]):
                 load(member, self._environment.database)
-            except BaseException as error:  # noqa: BLE001 - code of the application may even exit
-                self.end(member, error)
 
     def surround(self, member: Attempt) -> Surroundings:
         """Return what surrounds a job; it counts as begun."""
@@ -57,33 +65,16 @@ class _Run:
     def begin(self) -> list[JobContext[Any]]:
         """Record that the body begins, and return what it is called with."""
         for member in self.ready:
-            if member.order is not None:
-                self.end(member, member.order)
+            with self.ending([member]):
+                if member.order is not None:
+                    raise member.order
         for member in self.ready:
-            try:
+            with self.ending([member]):
                 begin(member, self._environment)
-            except BaseException as error:  # noqa: BLE001 - the node may have ended
-                self.end(member, error)
         called = self.ready
         if called and self._attempt.batch is not None:
             self._attempt.batch.called = called
         return [self.contexts[member] for member in called]
-
-    def outcomes(self, returned: Any) -> list[tuple[Attempt, Any]]:
-        """Return the outcome of each job that the body was called with."""
-        called = self.ready
-        try:
-            return list(zip(called, outcomes_in(returned, called), strict=True))
-        except TypeError as error:
-            return self.all_with(error)
-
-    def all_with(self, error: BaseException) -> list[tuple[Attempt, Any]]:
-        """Return an error as the outcome of each of these jobs."""
-        return [(member, error) for member in self.ready]
-
-    def end(self, member: Attempt, error: BaseException) -> None:
-        """End a job with an error."""
-        self.ends[member] = stopped_by(error, member, self._environment)
 
     def finish(self, member: Attempt, text: str | None) -> None:
         """Finish a job with a result as it is stored."""
@@ -100,27 +91,22 @@ class _Run:
 def perform_batch(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run the body of a batch in this thread."""
     run = _Run(attempt, environment)
+    outcomes: Iterable[Any] = ()
     with logged_as(attempt, environment.node):
         run.load()
         for member in run.ready if environment.around else ():
-            try:
+            with run.ending([member]):
                 run.surround(member).enter()
-            except BaseException as error:  # noqa: BLE001 - as for a body alone
-                run.end(member, error)
-        contexts = run.begin()
-        try:
-            outcomes = run.outcomes(attempt.job_type.run_batch(contexts) if contexts else None)
-        except BaseException as error:  # noqa: BLE001 - any exception of a body is its outcome
-            outcomes = run.all_with(error)
-        for member, outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                run.end(member, outcome)
-                continue
-            try:
+        contexts, called = run.begin(), run.ready
+        with run.ending(called):
+            returned = attempt.job_type.run_batch(contexts) if contexts else None
+            outcomes = outcomes_in(returned, called)
+        for member, outcome in zip(called, outcomes, strict=False):
+            with run.ending([member]):
+                if isinstance(outcome, BaseException):
+                    raise outcome
                 member.check_end()
                 run.finish(member, stored_result(outcome, member))
-            except BaseException as error:  # noqa: BLE001 - a result may not be storable
-                run.end(member, error)
         for member, surroundings in reversed(run.around.items()):
             run.ends[member] = surroundings.leave(run.ends[member])
     return run.close()
@@ -129,33 +115,24 @@ def perform_batch(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
 async def perform_batch_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
     """Run the coroutine body of a batch in this task."""
     run = _Run(attempt, environment)
+    outcomes: Iterable[Any] = ()
     with logged_as(attempt, environment.node):
-        try:
+        with run.ending(run.ready):
             await environment.database.in_thread(run.load)
-        except BaseException as error:  # noqa: BLE001 - the task was cancelled
-            for member in run.ready:
-                run.end(member, error)
         for member in run.ready if environment.around else ():
-            try:
+            with run.ending([member]):
                 await run.surround(member).enter_async()
-            except BaseException as error:  # noqa: BLE001 - as for a body alone
-                run.end(member, error)
-        contexts = run.begin()
-        try:
+        contexts, called = run.begin(), run.ready
+        with run.ending(called):
             returned = await attempt.job_type.run_batch(contexts) if contexts else None
-            outcomes = run.outcomes(returned)
-        except BaseException as error:  # noqa: BLE001 - a cancelled task has its reason in the attempts
-            outcomes = run.all_with(error)
-        for member, outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                run.end(member, outcome)
-                continue
-            try:
+            outcomes = outcomes_in(returned, called)
+        for member, outcome in zip(called, outcomes, strict=False):
+            with run.ending([member]):
+                if isinstance(outcome, BaseException):
+                    raise outcome
                 member.check_end()
                 text = await stored_result_of_coroutine(outcome, member, environment.database)
                 run.finish(member, text)
-            except BaseException as error:  # noqa: BLE001 - a result may not be storable
-                run.end(member, error)
         for member, surroundings in reversed(run.around.items()):
             run.ends[member] = await surroundings.leave_async(run.ends[member])
     return run.close()
@@ -167,7 +144,7 @@ def outcomes_in(returned: Any, called: Sequence[Attempt]) -> Iterable[Any]:
     Raises `TypeError` if it has not returned one for each.
     """
     if returned is None:
-        return repeat(None, len(called))
+        return [None] * len(called)
     if isinstance(returned, Mapping):
         if unknown := returned.keys() - {member.claim.id for member in called}:
             raise TypeError(
