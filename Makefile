@@ -30,7 +30,7 @@ dev: .venv/dev ## Create .venv with what `make test-fast` needs: the package, py
 	touch $@
 
 test-fast: dev ## Run the tests that need no other program, on SQLite (ARGS="-k cron" selects some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
+	@HORAE_EXAMPLES=15 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
 
 install: .venv/installed ## Create .venv with the locked requirements and the package itself
 
@@ -49,8 +49,8 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system web web-check ## Run all tests, four files at a time, as many wait (ARGS="-k cron" selects some)
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --durations 30 --durations-min 5 --durations-json=.pytest_cache/durations.json $(ARGS)
+test: install system web web-check ## Run all tests, five files at a time, as many wait (ARGS="-k cron" selects some)
+	@$(BIN)/python -m pytest -n 5 --dist loadfile --durations 30 --durations-min 5 --durations-json=.pytest_cache/durations.json $(ARGS)
 
 test-nightly: install system ## Run the tests that are too slow for `make test` (ARGS="-k fifty" selects some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m nightly $(ARGS)

@@ -35,7 +35,12 @@ NEEDS: Final = {"postgres_server": "postgres", "redis_server": "redis"}
 
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile(
-    "suite", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True
+    "suite",
+    deadline=None,
+    max_examples=int(os.environ.get("HORAE_EXAMPLES", "50")),
+    derandomize=True,
+    database=None,
+    print_blob=True,
 )
 settings.register_profile(
     "fuzz", deadline=None, max_examples=int(os.environ.get("HORAE_FUZZ", "1000")), print_blob=True

@@ -5,6 +5,8 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+LEFT_OUT = {"site-packages", "test", "tests", "idle_test"}
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -21,12 +23,12 @@ def standard_library() -> Path:
 
 
 def files_under(root: Path) -> list[Path]:
-    """Return every Python file, except those of installed packages."""
-    return sorted(file for file in root.rglob("*.py") if "site-packages" not in file.parts)
+    """Return every Python file, except those of installed packages and of Python's own tests."""
+    return sorted(file for file in root.rglob("*.py") if LEFT_OUT.isdisjoint(file.parts))
 
 
 def outline_of(root: Path, file: Path) -> Outline:
-    """Parse one file; some files of Python's own tests are invalid on purpose and count as empty."""
+    """Parse one file; a file that is no Python of this version counts as empty."""
     source = file.read_bytes()
     name = ".".join(file.relative_to(root).with_suffix("").parts)
     try:

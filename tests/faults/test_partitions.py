@@ -95,7 +95,11 @@ def migrated(server: PostgresServer) -> str:
     return url
 
 
-@pytest.fixture(params=["namespace", "namespace-pooled", "proxy"])
+POOLED: Final = pytest.param("namespace-pooled", marks=pytest.mark.nightly)
+"""The same network before a pooler, whose own faults are in `test_pooler.py`."""
+
+
+@pytest.fixture(params=["namespace", POOLED, "proxy"])
 def site(request: pytest.FixtureRequest, postgres_server: PostgresServer) -> Iterator[Site]:
     kind, _, pooled = request.param.partition("-")
     reason = why_no_namespaces() if kind == "namespace" else "to test it as well"
@@ -168,7 +172,7 @@ def test_a_node_that_is_cut_off_stops_its_bodies_before_others_run_their_jobs(
     assert not horae.audit().findings
 
 
-@pytest.mark.parametrize("site", ["namespace", "namespace-pooled"], indirect=True)
+@pytest.mark.parametrize("site", ["namespace", POOLED], indirect=True)
 def test_locks_of_a_half_open_connection_hold_up_the_next_attempt_only_for_seconds(
     horae: Horae, site: Site, tmp_path: Path, body_log: Path
 ) -> None:

@@ -1,9 +1,10 @@
 """A share of the faults that `make faults` causes, drawn by a seed, with shortened limits and under a steady load."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -31,18 +32,18 @@ def drawn(kind: str) -> list[str]:
     return sorted(Random(f"{SEED} {kind}").sample(possible, SHARE[kind]))
 
 
+def cases() -> Iterator[Any]:
+    """Yield a kind of database and a scenario; all but the first of a kind, and those of the pooler, are for the night."""
+    for kind in SHARE:
+        for number, name in enumerate(drawn(kind)):
+            marks = [] if kind == "sqlite" else [pytest.mark.postgres]
+            if number or kind == "pgbouncer":
+                marks.append(pytest.mark.nightly)
+            yield pytest.param(kind, name, marks=marks)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        *(("sqlite", name) for name in drawn("sqlite")),
-        *(
-            pytest.param(kind, name, marks=pytest.mark.postgres)
-            for kind in ("postgresql", "pgbouncer")
-            for name in drawn(kind)
-        ),
-    ],
-)
+@pytest.mark.parametrize(("kind", "name"), [*cases()])
 def test_the_nodes_recover_by_themselves(kind: str, name: str, tmp_path: Path) -> None:
     scenario = SCENARIOS[name]
     with prepared(kind, scenario, tmp_path / "scene", silence=SILENCE, grace=GRACE) as scene:
