@@ -11,7 +11,7 @@ import { parseScheduleEvent } from './scheduleEvents'
 export function useScheduleList(query: Ref<ScheduleQuery>): Resource<SchedulePage> {
   const list: Resource<SchedulePage> = useResource(
     async (signal) => {
-      const page = await schedules.list({ ...query.value, failingFirst: true }, signal)
+      const page = await schedules.list({ ...query.value, limit: 50, failingFirst: true }, signal)
       const known = list.data.value?.schedules ?? []
       return { ...page, schedules: page.schedules.map((row) => newestOf(row, known)) }
     },
