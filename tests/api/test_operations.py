@@ -345,6 +345,8 @@ async def test_the_audit_is_filtered_by_target_kind_channel_and_time(
     assert await actions(target="nobody") == []
     assert len(await actions(since="2020-01-01T00:00:00Z")) == 5
     assert await actions(until="2020-01-01T00:00:00Z") == []
+    paused = (await auditor.get("/api/audit/?action=schedule.pause")).json()["entries"][0]
+    assert (paused["target"], paused["target_name"]) == (str(schedule.id), "nightly")
     changed = (await auditor.get("/api/audit/?action=schedule.alter")).json()["entries"][0]
     assert (changed["before"]["trigger"], changed["after"]["trigger"]) == ("0 3 * * *", "0 4 * * *")
 

@@ -1,6 +1,6 @@
 """What operators do with queues, limits and the overview, sync and async."""
 
-from horae.client.operations.change_log import ChangeLog, names_of
+from horae.client.operations.change_log import ChangeLog, names_of, shown_names
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
     DEFAULT_PERIOD,
@@ -47,5 +47,6 @@ __all__ = [
     "of_queues",
     "of_types",
     "series",
+    "shown_names",
     "take",
 ]

@@ -79,6 +79,17 @@ def names_of(database: Database, kind: str | None, target: str) -> Collection[st
     return [str(found.id), found.name]
 
 
+def shown_names(database: Database, entries: Sequence[ChangeEntry]) -> Mapping[int, str]:
+    """Return the names of the schedules that entries call by their ids, by the id of the entry."""
+    by_entry = {
+        entry.id: int(entry.target)
+        for entry in entries
+        if entry.action.startswith("schedule.") and _SCHEDULE_ID.fullmatch(entry.target)
+    }
+    names = database.autocommit(schedules.names_of, set(by_entry.values())) if by_entry else {}
+    return {entry: names[id_] for entry, id_ in by_entry.items() if id_ in names}
+
+
 _SCHEDULE_ID: Final = re.compile("[1-9][0-9]{0,17}")
 
 

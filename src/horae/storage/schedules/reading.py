@@ -102,6 +102,7 @@ MOST_COMPARED: Final = 1000
 IDS_BY_NAME: Final = select(schedules.c.name, schedules.c.id).where(
     member_of(schedules.c.name, "names")
 )
+NAMES_OF: Final = select(schedules.c.id, schedules.c.name).where(member_of(schedules.c.id, "ids"))
 NAMES: Final = select(schedules.c.name).limit(MOST_COMPARED)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
@@ -208,6 +209,11 @@ def ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, list[
     for row in connection.execute(IDS_BY_NAME, {"names": list(names)}):
         found.setdefault(row.name, []).append(row.id)
     return found
+
+
+def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+    """Return the names of the schedules with these ids that exist."""
+    return {row.id: row.name for row in connection.execute(NAMES_OF, {"ids": list(ids)})}
 
 
 def similar_to(connection: Connection, reference: int | str) -> str:

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
-from horae.api.models import OfValues, RequestModel, Storable, View
+from horae.api.models import OfValues, RequestModel, Storable, View, attributes
 from horae.api.problems import document_errors
-from horae.client.operations import names_of
+from horae.client.operations import names_of, shown_names
 from horae.storage.operations import ChangeFilter
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
@@ -59,6 +59,9 @@ class AuditItem(View):
     actor: str
     action: str = Field(description="The requested action.", examples=["job.cancel"])
     target: str = Field(description="The job, job type, queue, schedule or deployment.")
+    target_name: str | None = Field(
+        None, description="The name of a schedule whose id is the target, if it still exists."
+    )
     outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
     channel: str | None = Field(
@@ -99,6 +102,14 @@ async def list_audit(
         until=query.until,
     )
     page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
+    names = await services.on_thread(shown_names, services.components.database, page.entries)
+    entries = [
+        {
+            **attributes(entry),
+            "target_name": names.get(entry.id),
+        }
+        for entry in page.entries
+    ]
     next_page = None if page.next is None else str(page.next)
-    found = AuditList.model_validate({"entries": page.entries, "next": next_page})
+    found = AuditList.model_validate({"entries": entries, "next": next_page})
     return shown_to(actor, found)

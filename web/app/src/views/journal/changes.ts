@@ -1,3 +1,4 @@
+import { momentText } from '@/format/moment'
 import { texts, wordFor } from '@/texts/texts'
 
 /** One changed value. `before` or `after` is undefined if the value was added or removed. */
@@ -29,9 +30,12 @@ export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Format a value on one short line. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+/** Format a value on one short line, a moment in the zone of the page. */
 export function shortText(value: unknown): string {
   const text = valueText(value)
+  if (MOMENT.test(text)) return momentText(text)
   return text.length > MAX_SHORT ? `${text.slice(0, MAX_SHORT - 1)}…` : text
 }
 

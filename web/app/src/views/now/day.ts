@@ -48,11 +48,11 @@ export async function readDay(signal?: AbortSignal): Promise<Day> {
 
 /** Return the marks of the changes that were made, the latest first. */
 export function marksOf(entries: readonly AuditEntry[]): Mark[] {
-  return entries.flatMap(({ id, at, action, target, outcome }) => {
+  return entries.flatMap(({ id, at, action, target, target_name: name, outcome }) => {
     const kind = MARKED[action]
     return kind === undefined || outcome !== 'done'
       ? []
-      : [{ id, kind, at, time: Date.parse(at) / 1000, target: nameOf(action, target) }]
+      : [{ id, kind, at, time: Date.parse(at) / 1000, target: nameOf(action, name ?? target) }]
   })
 }
 

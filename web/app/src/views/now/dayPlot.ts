@@ -34,6 +34,7 @@ export function dayData(history: HistorySeries): uPlot.AlignedData {
 export function dayOptions(
   container: HTMLElement,
   marks: () => readonly Mark[],
+  step: () => number,
   format: (value: number) => string,
   onHover: (index: number | null) => void,
 ): uPlot.Options {
@@ -48,7 +49,11 @@ export function dayOptions(
       setCursor: [(plot) => onHover(plot.cursor.idx ?? null)],
       draw: [(plot) => drawMarks(plot, marks(), color)],
     },
-    scales: { y: fromZero, depth: fromZero },
+    scales: {
+      x: { range: (_plot, from, to) => [from, to + step()] }, // a step lasts until the next one
+      y: fromZero,
+      depth: fromZero,
+    },
     axes: axesOf(color, format),
     series: [
       {},

@@ -17,7 +17,7 @@ export function subjectOf({ about }: Problem): string {
 export function pageOf({ about }: Problem): RouteLocationRaw | null {
   switch (about?.noun) {
     case 'queue':
-      return { name: 'queues' }
+      return { name: 'queue', params: { name: about.name } }
     case 'schedule':
       return about.id === null
         ? { name: 'schedules', query: { name: about.name } }

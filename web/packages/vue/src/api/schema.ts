@@ -1470,6 +1470,11 @@ export interface components {
              * @description The job, job type, queue, schedule or deployment.
              */
             target: string;
+            /**
+             * Target Name
+             * @description The name of a schedule whose id is the target, if it still exists.
+             */
+            target_name?: string | null;
         };
         /**
          * AuditList
