@@ -7,10 +7,10 @@ import pytest
 from horae import Horae
 from horae.domain.history import (
     LENGTHS,
-    Bucket,
     Ended,
     Figures,
     Gauges,
+    HistoryBucket,
     Named,
     Seen,
     bucket_of,
@@ -30,7 +30,7 @@ def figures(finished: int, gauges: Gauges | None = None, slot: int = 20) -> Figu
     )
 
 
-def put(horae: Horae, start: datetime, bucket: Bucket, behind: dict[str, datetime]) -> None:
+def put(horae: Horae, start: datetime, bucket: HistoryBucket, behind: dict[str, datetime]) -> None:
     database = horae.components.database
     found = database.autocommit(writing.progress)
     assert database.transact(writing.write, found, start, bucket, behind)

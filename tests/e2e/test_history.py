@@ -140,5 +140,5 @@ def test_the_type_that_fails_most_since_a_deployment_comes_first(
     page.get_by_test_id("compare").select_option("v2")
     page.get_by_role("button", name="1 h").click()
     expect(first).to_contain_text("60%about as before")
-    page.get_by_role("link", name="letters").click()
+    page.get_by_test_id("type-letters").get_by_role("link", name="letters").click()
     expect(page.get_by_role("slider", name="Run")).to_be_visible()

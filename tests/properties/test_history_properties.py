@@ -11,11 +11,11 @@ from horae.domain.history import (
     CATCH_UP,
     LENGTHS,
     MOST_NAMES,
-    Bucket,
     Figures,
     Gauges,
+    HistoryBucket,
     Named,
-    Part,
+    StepPart,
     all_together,
     busiest,
     closed_by,
@@ -56,7 +56,7 @@ figures = st.builds(
 named = st.builds(
     Named, st.dictionaries(st.sampled_from("abcde"), figures, max_size=5), st.none() | figures
 )
-buckets = st.builds(Bucket, figures, named, named)
+buckets = st.builds(HistoryBucket, figures, named, named)
 moments = st.integers(-(10**9), 10**9).map(
     lambda each: NOON + timedelta(microseconds=each * 77_777)
 )
@@ -72,7 +72,7 @@ def test_figures_may_be_merged_in_any_grouping(parts: list[Figures], data: st.Da
 
 
 @given(st.lists(buckets, min_size=1, max_size=5))
-def test_buckets_may_be_merged_one_after_the_other(parts: list[Bucket]) -> None:
+def test_buckets_may_be_merged_one_after_the_other(parts: list[HistoryBucket]) -> None:
     one_by_one = reduce(lambda first, second: merged_buckets([first, second]), parts)
     assert merged_buckets([one_by_one]) == merged_buckets(parts)
 
@@ -105,7 +105,7 @@ def test_the_rest_is_counted_together(by_name: dict[str, Figures], most: int) ->
 def test_a_bucket_of_a_thousand_names_is_bounded() -> None:
     many = Named({f"queue-{n:04}": Figures(finished=n) for n in range(1000)})
     for _ in range(3):
-        many = merged_buckets([Bucket(Figures(), many, many)] * 2).queues
+        many = merged_buckets([HistoryBucket(Figures(), many, many)] * 2).queues
     assert len(many.by_name) == MOST_NAMES
     assert "queue-0999" in many.by_name
     assert many.other is not None
@@ -190,12 +190,12 @@ def test_a_gap_is_no_zero_and_nothing_is_counted_twice(
     written: set[int], whole_minutes: int
 ) -> None:
     """Minutes that are complete are there twice: as buckets of a minute, and of ten seconds."""
-    parts = [Part(NOON + n * SHORTEST, 10, Figures(finished=1)) for n in written]
+    parts = [StepPart(NOON + n * SHORTEST, 10, Figures(finished=1)) for n in written]
     for minute in range(whole_minutes):
         inside = [n for n in written if n // 6 == minute]
         if inside:
             start = NOON + timedelta(minutes=minute)
-            parts.append(Part(start, 60, Figures(finished=len(inside))))
+            parts.append(StepPart(start, 60, Figures(finished=len(inside))))
     window = window_of(NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1), 60)
     points = points_of(without_overlaps(parts), window)
     assert sum(point.figures.finished for point in points if point.figures) == len(written)

@@ -11,7 +11,7 @@ from horae.domain.history import Ended, Figures
 from horae.runtime.node.history_writer import HistoryWriter, seen_in
 from horae.runtime.timing import HistoryTiming
 from horae.storage.engine.database import Database
-from horae.storage.history import HeldJobs, OpenWork, QueueSettings, writing
+from horae.storage.history import HeldCount, OpenWork, QueueSettings, writing
 from horae.storage.nodes import nodes
 from horae.storage.queues import DueJobs
 from tests.harness.node_processes import NodeProcess, wait_until
@@ -47,7 +47,7 @@ def test_what_is_seen_has_slots_of_living_workers_and_no_lateness_where_nothing_
         DueJobs(queue="export", type="import", count=5, oldest=70.0),
         DueJobs(queue="mail", type="send", count=2, oldest=400.0),
     ]
-    held = [HeldJobs("export", "import", 3)]
+    held = [HeldCount("export", "import", 3)]
     settings = {
         "export": QueueSettings(paused=False, concurrency_limit=4, backend=None),
         "mail": QueueSettings(paused=True, concurrency_limit=None, backend=None),

@@ -8,14 +8,14 @@ from sqlalchemy import text
 
 from horae.domain.history import (
     LENGTHS,
-    Bucket,
     Figures,
     Gauges,
+    HistoryBucket,
     Named,
     floor,
 )
 from horae.storage.engine.database import Database
-from horae.storage.history import Progress, StoredBucket, counting, writing
+from horae.storage.history import HistoryProgress, StoredBucket, counting, writing
 from horae.storage.queues import queues
 from tests.storage.arrange import age, at_once, claimed, failure, running, settled, started, success
 
@@ -29,18 +29,18 @@ BUSY = Figures(
 )
 
 
-def bucket(figures: Figures = BUSY, **names: Figures) -> Bucket:
-    return Bucket(figures, Named(names), Named({}))
+def bucket(figures: Figures = BUSY, **names: Figures) -> HistoryBucket:
+    return HistoryBucket(figures, Named(names), Named({}))
 
 
 def write(
     database: Database,
     start: datetime,
     reached: datetime | None = None,
-    what: Bucket | None = None,
+    what: HistoryBucket | None = None,
     behind: dict[str, datetime] | None = None,
 ) -> bool:
-    found = Progress(start, reached, {})
+    found = HistoryProgress(start, reached, {})
     return database.transact(writing.write, found, start, what or bucket(), behind or {})
 
 
@@ -164,7 +164,7 @@ def test_a_writer_that_is_gone_leaves_nothing_and_the_next_one_writes(
     database = reused_database
 
     def die(connection: Any) -> None:
-        assert writing.write(connection, Progress(NOON, None, {}), NOON, bucket(), {})
+        assert writing.write(connection, HistoryProgress(NOON, None, {}), NOON, bucket(), {})
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

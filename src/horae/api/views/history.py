@@ -8,7 +8,7 @@ from pydantic import Field
 
 from horae.api.models import View
 from horae.api.views.failures import DeployedItem
-from horae.client.operations.history import Scope, Series
+from horae.client.operations import Scope, Series
 from horae.domain.history import Figures, Gauges, Point, percentile
 
 

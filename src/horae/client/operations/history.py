@@ -14,8 +14,8 @@ from horae.domain.history import (
     Figures,
     Gauges,
     Named,
-    Part,
     Point,
+    StepPart,
     Window,
     figures_of,
     merged,
@@ -26,7 +26,7 @@ from horae.domain.history import (
 from horae.domain.times import Duration, parse_duration
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.storage.engine import Reads
-from horae.storage.history import Progress, StoredBucket, writing
+from horae.storage.history import HistoryProgress, StoredBucket, writing
 from horae.storage.operations import RecentDeployment, failures
 
 USUAL_POINTS: Final = 400
@@ -259,7 +259,7 @@ def of_types(
 
 
 def _compared(
-    reads: Reads, found: Progress, start: datetime, until: datetime
+    reads: Reads, found: HistoryProgress, start: datetime, until: datetime
 ) -> list[StoredBucket]:
     """Return the buckets that lie wholly within a time."""
     if start >= until:
@@ -296,7 +296,7 @@ def _time(
     return since, end
 
 
-def _read(reads: Reads, found: Progress, window: Window, beside: str) -> list[StoredBucket]:
+def _read(reads: Reads, found: HistoryProgress, window: Window, beside: str) -> list[StoredBucket]:
     if found.reached is None:
         return []
     return reads.autocommit(
@@ -304,7 +304,7 @@ def _read(reads: Reads, found: Progress, window: Window, beside: str) -> list[St
     )
 
 
-def _latest(reads: Reads, found: Progress) -> list[StoredBucket]:
+def _latest(reads: Reads, found: HistoryProgress) -> list[StoredBucket]:
     """Return the buckets of the last minutes, whatever the lengths of those of a window are."""
     if found.reached is None:
         return []
@@ -318,8 +318,8 @@ def _recorded(stored: Sequence[StoredBucket], window: Window) -> datetime:
     return window.start if last is None else last.start + timedelta(seconds=last.seconds)
 
 
-def _parts_of(stored: Sequence[StoredBucket], scope: Scope, name: str | None) -> list[Part]:
-    return [Part(each.start, each.seconds, _figures(each, scope, name)) for each in stored]
+def _parts_of(stored: Sequence[StoredBucket], scope: Scope, name: str | None) -> list[StepPart]:
+    return [StepPart(each.start, each.seconds, _figures(each, scope, name)) for each in stored]
 
 
 def _figures(stored: StoredBucket, scope: Scope, name: str | None) -> Figures | None:
@@ -338,7 +338,7 @@ def _gauges(point: Point) -> Gauges | None:
     return None if point.figures is None else point.figures.gauges
 
 
-def _totals(parts: Sequence[Part]) -> Totals:
+def _totals(parts: Sequence[StepPart]) -> Totals:
     known = [part for part in parts if part.figures is not None]
     figures = merged([part.figures for part in known if part.figures is not None])
     return Totals(

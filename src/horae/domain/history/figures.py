@@ -115,7 +115,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class HistoryBucket:
     """The figures of one time."""
 
     everything: Figures
@@ -141,10 +141,12 @@ class Seen:
     types: Mapping[str, Gauges]
 
 
-def bucket_of(ended: Ended, seen: Seen | None) -> Bucket:
+def bucket_of(ended: Ended, seen: Seen | None) -> HistoryBucket:
     """Return the bucket in which this ended and was seen; `seen`: None if nobody looked."""
     if seen is None:
-        return Bucket(ended.everything, busiest(Named(ended.queues)), busiest(Named(ended.types)))
+        return HistoryBucket(
+            ended.everything, busiest(Named(ended.queues)), busiest(Named(ended.types))
+        )
 
     def together(figures: Mapping[str, Figures], gauges: Mapping[str, Gauges]) -> Named:
         names = sorted({*figures, *gauges})
@@ -157,7 +159,7 @@ def bucket_of(ended: Ended, seen: Seen | None) -> Bucket:
             )
         )
 
-    return Bucket(
+    return HistoryBucket(
         replace(ended.everything, gauges=seen.everything),
         together(ended.queues, seen.queues),
         together(ended.types, seen.types),
@@ -221,9 +223,9 @@ def busiest(parts: Named, most: int = MOST_NAMES) -> Named:
     return Named({name: parts.by_name[name] for name in order[:most]}, all_together(rest))
 
 
-def merged_buckets(buckets: Sequence[Bucket]) -> Bucket:
+def merged_buckets(buckets: Sequence[HistoryBucket]) -> HistoryBucket:
     """Return consecutive buckets as one."""
-    return Bucket(
+    return HistoryBucket(
         merged([each.everything for each in buckets]),
         _merged_names([each.queues for each in buckets]),
         _merged_names([each.types for each in buckets]),

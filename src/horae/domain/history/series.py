@@ -35,7 +35,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StepPart:
     """The figures of one stored bucket; None: they are not known, because others were busier."""
 
     start: datetime
@@ -77,17 +77,17 @@ def figures_of(parts: Named, name: str, everything: Figures) -> Figures | None:
     return Figures(gauges=None if everything.gauges is None else Gauges())
 
 
-def points_of(parts: Iterable[Part], window: Window) -> list[Point]:
+def points_of(parts: Iterable[StepPart], window: Window) -> list[Point]:
     """Return the steps of a window, the earliest first, with a point for each."""
     step = timedelta(seconds=window.step)
     count = -((window.start - window.until) // step)
-    by_step: dict[int, list[Part]] = defaultdict(list)
+    by_step: dict[int, list[StepPart]] = defaultdict(list)
     for part in parts:
         by_step[(part.start - window.start) // step].append(part)
     return [_point(window.start + n * step, by_step.get(n, ())) for n in range(count)]
 
 
-def _point(at: datetime, parts: Sequence[Part]) -> Point:
+def _point(at: datetime, parts: Sequence[StepPart]) -> Point:
     known = [part.figures for part in parts if part.figures is not None]
     seconds = sum(part.seconds for part in parts if part.figures is not None)
     return Point(at, seconds, merged(known) if known else None)

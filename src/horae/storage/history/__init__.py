@@ -5,14 +5,14 @@ so of two writers one writes it. What ended is counted from the jobs themselves,
 written again is the same.
 """
 
-from horae.storage.history.counting import HeldJobs, OpenWork, QueueSettings
+from horae.storage.history.counting import HeldCount, OpenWork, QueueSettings
 from horae.storage.history.tables import history, history_state
-from horae.storage.history.writing import Progress, StoredBucket
+from horae.storage.history.writing import HistoryProgress, StoredBucket
 
 __all__ = [
-    "HeldJobs",
+    "HeldCount",
+    "HistoryProgress",
     "OpenWork",
-    "Progress",
     "QueueSettings",
     "StoredBucket",
     "history",

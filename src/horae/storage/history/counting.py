@@ -35,7 +35,7 @@ MOST_ENDED: Final = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class HeldJobs:
+class HeldCount:
     """How many jobs of one type in one queue nodes hold."""
 
     queue: str
@@ -57,7 +57,7 @@ class OpenWork:
     """The jobs that are due or held now. `everything_is_paused`: no queue may start any."""
 
     due: Sequence[DueJobs]
-    held: Sequence[HeldJobs]
+    held: Sequence[HeldCount]
     settings: Mapping[str, QueueSettings]
     everything_is_paused: bool
 
@@ -157,7 +157,7 @@ def open_work(connection: Connection) -> OpenWork:
     of_all = settings.pop(EVERY_QUEUE, None)
     return OpenWork(
         due=depth.due_jobs(connection),
-        held=[HeldJobs(*row) for row in connection.execute(HELD)],
+        held=[HeldCount(*row) for row in connection.execute(HELD)],
         settings=settings,
         everything_is_paused=of_all is not None and of_all.paused,
     )

@@ -23,8 +23,8 @@ from sqlalchemy import (
 
 from horae.domain.history import (
     LENGTHS,
-    Bucket,
     Figures,
+    HistoryBucket,
     Length,
     Named,
     closed_by,
@@ -49,7 +49,7 @@ wrong for a moment so deletes only few.
 """
 
 
-class Progress(NamedTuple):
+class HistoryProgress(NamedTuple):
     """How far the history is written, and the database's clock.
 
     `reached`: the end of the last bucket; None: none was written yet. `behind`: since when queues
@@ -67,7 +67,7 @@ class StoredBucket:
 
     start: datetime
     seconds: int
-    bucket: Bucket
+    bucket: HistoryBucket
 
 
 _clock = select(database_now().label("now")).subquery("clock")
@@ -151,7 +151,7 @@ READ: Final = {
 """By what is read beside the figures of everything."""
 
 
-def progress(connection: Connection) -> Progress:
+def progress(connection: Connection) -> HistoryProgress:
     """Return how far the history is written."""
     now, reached, behind = connection.execute(PROGRESS).one()
     moments = {
@@ -159,14 +159,14 @@ def progress(connection: Connection) -> Progress:
         for name, at in (behind.items() if isinstance(behind, dict) else ())
         if isinstance(at, int)
     }
-    return Progress(now, reached, moments)
+    return HistoryProgress(now, reached, moments)
 
 
 def write(
     connection: Connection,
-    found: Progress,
+    found: HistoryProgress,
     start: datetime,
-    bucket: Bucket,
+    bucket: HistoryBucket,
     behind: Mapping[str, datetime],
 ) -> bool:
     """Write a bucket and the longer ones that it completes, and delete old ones.
@@ -215,7 +215,7 @@ def read(
     return without_overlaps(_stored(connection.execute(READ[beside], given)))
 
 
-def _put(connection: Connection, length: Length, start: datetime, bucket: Bucket) -> None:
+def _put(connection: Connection, length: Length, start: datetime, bucket: HistoryBucket) -> None:
     parts: dict[str, Figures | Named] = {
         "everything": bucket.everything,
         "queues": bucket.queues,
@@ -231,7 +231,7 @@ def _stored(rows: Any) -> Sequence[StoredBucket]:
     nothing: dict[str, Any] = {"names": {}}
 
     def stored(row: Mapping[Any, Any]) -> StoredBucket:
-        bucket = Bucket(
+        bucket = HistoryBucket(
             Figures.from_json(row["everything"]),
             Named.from_json(row.get("queues", nothing)),
             Named.from_json(row.get("types", nothing)),
