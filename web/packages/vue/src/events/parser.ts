@@ -10,14 +10,17 @@ export class EventParser {
   /** The delay before a reconnection that the server has requested, in milliseconds; null if it has not. */
   retry: number | null = null
   #buffer = ''
+  #afterReturn = false
   #type = ''
   #data: string[] = []
   #id: string | null = null
 
   /** Parse the next chunk of the stream. Returns the events that it completes. */
   push(chunk: string): ServerSentEvent[] {
-    // A carriage return at the end may be the first half of a line break, so it stays in the buffer.
-    const lines = (this.#buffer + chunk).split(/\r\n|\n|\r(?!$)/)
+    // A carriage return ends a line at once; a line feed that follows in the next chunk belongs to it.
+    const rest = this.#afterReturn && chunk.startsWith('\n') ? chunk.slice(1) : chunk
+    if (chunk !== '') this.#afterReturn = chunk.endsWith('\r')
+    const lines = (this.#buffer + rest).split(/\r\n|\n|\r/)
     this.#buffer = lines.pop() ?? ''
     return lines.flatMap((line) => this.#parseLine(line))
   }
