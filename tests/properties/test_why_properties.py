@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from random import Random
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from horae.domain.schedules.planning_state import Due
-from horae.domain.schedules.schedule import DisabledReason, Rules
+from horae.domain.cron.expression import CronExpression
+from horae.domain.schedules.planning_state import Due, Resumed
+from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import OF_THEIR_OWN, Decision, Reason, Ticks
 from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.schedules.why import (
     KnownSchedule,
     WhyKind,
@@ -18,7 +21,13 @@ from horae.domain.schedules.why import (
     latest_before,
     undecided,
 )
-from tests.properties.schedule_strategies import START, excluding_rules, timed_triggers
+from tests.properties.schedule_strategies import (
+    START,
+    TEXTS,
+    ZONES_OF_HISTORIES,
+    excluding_rules,
+    timed_triggers,
+)
 from tests.properties.test_plan_properties import History, step
 
 MOST_LISTED = 200
@@ -73,6 +82,53 @@ def test_every_decided_time_has_the_reason_of_its_row(
             if same or moment in {ticks.first, ticks.last}:
                 answer = explain(known_of(history, moment), moment)
                 assert (answer.kind, answer.ticks) == (WhyKind.DECIDED, ticks)
+
+
+def random_rules(random: Random) -> Rules:
+    text, zone = random.choice(TEXTS[:4]), random.choice(ZONES_OF_HISTORIES)
+    return Rules(
+        key="shop.purge",
+        trigger=CronTrigger(CronExpression.parse(text, timezone=zone)),
+        overlap=random.choice([Overlap.SKIP, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER]),
+        catch_up=random.choice(list(CatchUp)),
+        catch_up_window=random.choice([timedelta(minutes=5), timedelta(days=7)]),
+    )
+
+
+def random_step(history: History, random: Random) -> None:
+    """Let time pass, as a node, a pause or an operator would see it."""
+    history.now += timedelta(
+        minutes=random.choice([0, 1, 7, 60, 500]), seconds=random.randrange(60)
+    )
+    match random.choice(["due", "due", "end", "pause", "resume", "alter"]):
+        case "end" if history.runs:
+            history.end(random.choice([RunOutcome.SUCCEEDED, RunOutcome.FAILED]))
+        case "pause":
+            history.pause()
+        case "resume":
+            history.happen(Resumed())
+        case "alter" if not history.runs:
+            history.alter(random_rules(random))
+        case _:
+            history.happen(Due())
+
+
+def test_rows_of_several_times_stand_for_each_of_them() -> None:
+    random, several = Random(1), 0
+    for _ in range(150):
+        history, written = History.of(random_rules(random)), dict[Ticks, Rules]()
+        for _ in range(12):
+            rules, known = history.snapshot.rules, len(history.ticks)
+            random_step(history, random)
+            written |= dict.fromkeys(history.ticks[known:], rules)
+        for ticks, rules in written.items():
+            same = rules.trigger == history.snapshot.rules.trigger
+            several += ticks.count > 1
+            inner = list(times_of(ticks, rules))[1:-1:20] if same else []
+            for moment in (ticks.first, *inner, ticks.last):
+                answer = explain(known_of(history, moment), moment)
+                assert (answer.kind, answer.ticks) == (WhyKind.DECIDED, ticks)
+    assert several > 100
 
 
 @given(st.data(), excluding_rules(), st.integers(0, 99), st.timedeltas(-timedelta(2), timedelta(2)))
