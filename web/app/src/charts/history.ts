@@ -12,7 +12,10 @@ export function timesOf({ start, step_seconds: step, seconds }: HistorySeries): 
 }
 
 /** Return how many jobs ended in a minute, by outcome. A step is divided by the seconds for which there are figures. */
-export function perMinute(history: HistorySeries, counts: readonly (number | null)[]): (number | null)[] {
+export function perMinute(
+  history: HistorySeries,
+  counts: readonly (number | null)[],
+): (number | null)[] {
   return counts.map((count, index) => {
     const seconds = history.seconds[index] ?? 0
     return count === null || seconds === 0 ? null : (count * 60) / seconds

@@ -1,6 +1,7 @@
 import { hasEnded, type Job, type JobAttempt } from '@horae/vue'
 
 import { soonText } from '@/format/moment'
+import { texts, wordFor } from '@/texts/texts'
 
 /** One segment of a job's timeline. Times are in milliseconds. */
 export interface Segment {
@@ -39,7 +40,7 @@ export function timelineOf(
     add(
       kind,
       Date.parse(attempt.finished_on),
-      `Attempt ${attempt.attempt}: ${outcomeText(attempt.outcome)}`,
+      texts.value.jobPage.nthAttempt(attempt.attempt, outcomeText(attempt.outcome)),
     )
   }
   const started = runningSince(job, attempts)
@@ -47,8 +48,7 @@ export function timelineOf(
   // An attempt ends a moment before its job. That moment is not shown as waiting.
   if (attempts.at(-1)?.outcome === job.state) return segments
   addWait(job, at, started, started ?? end, add)
-  if (started !== null)
-    add('running', end, `Attempt ${job.attempt}: ${open ? 'running' : job.state}`, open)
+  if (started !== null) add('running', end, attemptText(job, open), open)
   return segments
 }
 
@@ -86,31 +86,29 @@ function addWait(job: WaitingJob, from: number, start: number | null, to: number
   }
   // `due_on` belongs to the next or the latest attempt. The due times of earlier attempts are not stored.
   const dueAt = start === null ? Math.min(due, to) : due <= start ? due : from
-  if (dueAt > from) add('delayed', dueAt, 'Not yet due')
-  if (to > Math.max(dueAt, from)) add('waiting', to, open ? waitText(job) : 'Waited', open)
+  if (dueAt > from) add('delayed', dueAt, texts.value.jobPage.notYetDue)
+  if (to > Math.max(dueAt, from))
+    add('waiting', to, open ? waitText(job) : texts.value.jobPage.waited, open)
 }
 
 /** Return the reason why a job that is due has not started. */
 function waitText(job: WaitingJob): string {
-  if (job.queue_is_paused) return 'Queue paused'
-  return job.waits_for ? waitsForText(job.waits_for) : 'Waiting for a slot'
+  const words = texts.value.jobPage
+  if (job.queue_is_paused) return words.queuePaused
+  return job.waits_for ? waitsForText(job.waits_for) : words.waitingForSlot
 }
 
 /** Describe what holds a pending job back even when it is due. */
 export function waitsForText(waitsFor: string): string {
-  return WAITS[waitsFor] ?? waitsFor
-}
-
-const WAITS: Readonly<Record<string, string>> = {
-  jobs: 'Waiting for other jobs',
-  limit: 'Waiting for a limit or a turn',
+  return wordFor(texts.value.jobPage.waits, waitsFor)
 }
 
 /** Describe until when a job waits, and for which attempt unless it is the first. */
 function delayText(job: WaitingJob, now: number): string {
-  const until = `Waiting until ${soonText(job.due_on, now)}`
-  const again = job.attempt > 0 ? ` (attempt ${job.attempt + 1} of ${job.max_attempts})` : ''
-  return until + again + (job.queue_is_paused ? '; queue paused' : '')
+  const words = texts.value.jobPage
+  const until = words.waitingUntil(soonText(job.due_on, now))
+  const again = job.attempt > 0 ? ` ${words.whichAttempt(job.attempt + 1, job.max_attempts)}` : ''
+  return until + again + (job.queue_is_paused ? `; ${words.alsoPaused}` : '')
 }
 
 /** Return the start of the attempt in progress; null if there is none. */
@@ -122,11 +120,10 @@ function runningSince(job: Job, attempts: readonly JobAttempt[]): number | null 
 
 const NOT_FAILED: ReadonlySet<string> = new Set(['finished', 'snoozed', 'interrupted'])
 
-const OUTCOMES: Readonly<Record<string, string>> = {
-  timed_out: 'timed out',
-  crashed: 'node lost',
+export function outcomeText(outcome: string): string {
+  return wordFor(texts.value.jobPage.outcomes, outcome)
 }
 
-export function outcomeText(outcome: string): string {
-  return OUTCOMES[outcome] ?? outcome
+function attemptText(job: WaitingJob, open: boolean): string {
+  return texts.value.jobPage.nthAttempt(job.attempt, outcomeText(open ? 'running' : job.state))
 }

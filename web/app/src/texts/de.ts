@@ -5,6 +5,7 @@ import { errors } from './de/errors'
 import { fleet } from './de/fleet'
 import { groups } from './de/groups'
 import { job } from './de/job'
+import { jobPage } from './de/jobPage'
 import { jobs } from './de/jobs'
 import { journal } from './de/journal'
 import { keyboard } from './de/keyboard'
@@ -27,6 +28,7 @@ export const de: Texts = {
   fleet,
   groups,
   job,
+  jobPage,
   jobs,
   journal,
   keyboard,

@@ -4,6 +4,7 @@ import { errors } from './en/errors'
 import { fleet } from './en/fleet'
 import { groups } from './en/groups'
 import { job } from './en/job'
+import { jobPage } from './en/jobPage'
 import { jobs } from './en/jobs'
 import { journal } from './en/journal'
 import { keyboard } from './en/keyboard'
@@ -26,6 +27,7 @@ export const en = {
   fleet,
   groups,
   job,
+  jobPage,
   jobs,
   journal,
   keyboard,

@@ -1,0 +1,67 @@
+import { countText, plural } from '@/format/number'
+import type { Texts } from '../en'
+
+export const jobPage: Texts['jobPage'] = {
+  attempts: 'Versuche',
+  noAttempt: 'Noch kein Versuch ist beendet.',
+  notRetried: 'Dieser Job wird nicht wiederholt.',
+  retriedUpTo: (times) => `Der Job wird bis zu ${countText(times)}-mal versucht.`,
+  attempt: 'Versuch',
+  outcome: 'Ausgang',
+  node: 'Knoten',
+  started: 'Gestartet',
+  duration: 'Dauer',
+  traceback: 'Traceback',
+  outcomes: {
+    finished: 'fertig',
+    failed: 'fehlgeschlagen',
+    cancelled: 'abgebrochen',
+    snoozed: 'vertagt',
+    interrupted: 'unterbrochen',
+    timed_out: 'Zeit überschritten',
+    crashed: 'Knoten verloren',
+    running: 'läuft',
+  },
+
+  cancelling: 'Wird abgebrochen …',
+  cancelKey: 'Den Job abbrechen',
+  reschedule: 'Verschieben',
+  retry: 'Wiederholen',
+  retryKey: 'Den Job wiederholen',
+  retried: (id) => `Wird als Job ${id} wiederholt.`,
+  rescheduled: (id) => `Job ${id} wurde verschoben.`,
+  delete: 'Löschen',
+  deleted: (id) => `Job ${id} wurde gelöscht.`,
+  deleteTitle: 'Diesen Job löschen?',
+  deleteText: 'Der Job, seine Versuche und sein Ergebnis werden endgültig gelöscht.',
+
+  rescheduleTitle: 'Diesen Job verschieben',
+  afterDelay: 'Nach einer Verzögerung starten',
+  delay: 'Verzögerung',
+  delayExample: '10m (leer: sofort)',
+  atTime: 'Zu einer Zeit starten',
+  dateAndTime: (zone) => `Datum und Uhrzeit (${zone})`,
+  invalidDelay: 'Geben Sie eine Zahl und eine Einheit ein, zum Beispiel 90s, 10m oder 2h.',
+  invalidTime: 'Geben Sie ein Datum und eine Uhrzeit ein.',
+
+  log: 'Protokoll',
+  noLines: 'Keine Zeilen: Was die Funktion mit {} von Python protokolliert, erscheint hier.',
+  dropped: (lines) =>
+    `${plural(lines, 'Zeile wurde', 'Zeilen wurden')} nicht aufbewahrt, um das Protokoll zu begrenzen.`,
+  droppedHere: (lines) => `… ${plural(lines, 'Zeile', 'Zeilen')} nicht aufbewahrt`,
+  lastLines: (lines) => `Die letzten ${countText(lines)} Zeilen; {} gibt alle aus.`,
+
+  timeline: 'Zeitachse',
+  nthAttempt: (attempt, outcome) => `Versuch ${attempt}: ${outcome}`,
+  notYetDue: 'Noch nicht fällig',
+  waited: 'Gewartet',
+  queuePaused: 'Warteschlange angehalten',
+  alsoPaused: 'Warteschlange angehalten',
+  waitingForSlot: 'Wartet auf einen freien Platz',
+  waits: {
+    jobs: 'Wartet auf andere Jobs',
+    limit: 'Wartet auf ein Limit oder darauf, dranzukommen',
+  },
+  waitingUntil: (time) => `Wartet bis ${time}`,
+  whichAttempt: (attempt, most) => `(Versuch ${attempt} von ${most})`,
+}

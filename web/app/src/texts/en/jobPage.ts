@@ -1,0 +1,65 @@
+import { countText, plural } from '@/format/number'
+
+/** The attempts, log, timeline and actions on the page of one job; why it waits is in `job`. */
+export const jobPage = {
+  attempts: 'Attempts',
+  noAttempt: 'No attempt has ended yet.',
+  notRetried: 'This job is not retried.',
+  retriedUpTo: (times: number) => `The job is attempted up to ${countText(times)} times.`,
+  attempt: 'Attempt',
+  outcome: 'Outcome',
+  node: 'Node',
+  started: 'Started',
+  duration: 'Duration',
+  traceback: 'Traceback',
+  outcomes: {
+    finished: 'finished',
+    failed: 'failed',
+    cancelled: 'cancelled',
+    snoozed: 'snoozed',
+    interrupted: 'interrupted',
+    timed_out: 'timed out',
+    crashed: 'node lost',
+    running: 'running',
+  },
+
+  cancelling: 'Cancelling…',
+  cancelKey: 'Cancel the job',
+  reschedule: 'Reschedule',
+  retry: 'Retry',
+  retryKey: 'Retry the job',
+  retried: (id: number) => `Retried as job ${id}.`,
+  rescheduled: (id: number) => `Job ${id} rescheduled.`,
+  delete: 'Delete',
+  deleted: (id: number) => `Job ${id} deleted.`,
+  deleteTitle: 'Delete this job?',
+  deleteText: 'This permanently deletes the job, its attempts and its result.',
+
+  rescheduleTitle: 'Reschedule this job',
+  afterDelay: 'Start after a delay',
+  delay: 'Delay',
+  delayExample: '10m (empty: at once)',
+  atTime: 'Start at a time',
+  dateAndTime: (zone: string) => `Date and time (${zone})`,
+  invalidDelay: 'Enter a number and a unit, such as 90s, 10m or 2h.',
+  invalidTime: 'Enter a date and a time.',
+
+  log: 'Log',
+  /** `{}` stands for the name of a module. */
+  noLines: 'No lines: what the function logs with Python’s {} appears here.',
+  dropped: (lines: number) => `${plural(lines, 'line')} not kept, to bound the size of the log.`,
+  droppedHere: (lines: number) => `… ${plural(lines, 'line')} not kept`,
+  /** `{}` stands for a command. */
+  lastLines: (lines: number) => `The last ${countText(lines)} lines; {} prints all.`,
+
+  timeline: 'Timeline',
+  nthAttempt: (attempt: number, outcome: string) => `Attempt ${attempt}: ${outcome}`,
+  notYetDue: 'Not yet due',
+  waited: 'Waited',
+  queuePaused: 'Queue paused',
+  alsoPaused: 'queue paused',
+  waitingForSlot: 'Waiting for a slot',
+  waits: { jobs: 'Waiting for other jobs', limit: 'Waiting for a limit or a turn' },
+  waitingUntil: (time: string) => `Waiting until ${time}`,
+  whichAttempt: (attempt: number, most: number) => `(attempt ${attempt} of ${most})`,
+}
