@@ -2,6 +2,33 @@ import { countText, plural } from '@/format/number'
 import type { Texts } from '../en'
 
 export const jobPage: Texts['jobPage'] = {
+  name: 'Job',
+  title: (id) => `Job #${id}`,
+  notFound: 'Job nicht gefunden',
+  notFoundReason:
+    'Er wurde gelöscht oder gehört einem anderen Benutzer. Beendete Jobs bleiben in der Regel 30 Tage erhalten.',
+  progress: 'Fortschritt',
+  waitingAgain: (reason) => `Wartet auf einen weiteren Versuch: ${reason}`,
+  errorDetails: 'Einzelheiten des Fehlers für Entwickler',
+
+  details: 'Einzelheiten',
+  owner: 'Eigentümer',
+  queue: 'Warteschlange',
+  priority: (priority) => `, Priorität ${priority}`,
+  created: 'Angelegt',
+  due: 'Fällig',
+  expires: 'Verfällt',
+  afterWaiting: (duration) => `nach ${duration} Wartezeit`,
+  ended: 'Beendet',
+  afterRunning: (duration) => `nach ${duration} Laufzeit`,
+  ofAttempts: (attempt, most) => `${attempt} von ${most}`,
+  weight: 'Gewicht',
+  cancelledBy: 'Abgebrochen von',
+  tags: 'Tags',
+  uniqueKey: 'Eindeutiger Schlüssel',
+  group: 'Gruppe',
+  retryOf: 'Wiederholung von',
+
   attempts: 'Versuche',
   noAttempt: 'Noch kein Versuch ist beendet.',
   notRetried: 'Dieser Job wird nicht wiederholt.',

@@ -2,6 +2,33 @@ import { countText, plural } from '@/format/number'
 
 /** The attempts, log, timeline and actions on the page of one job; why it waits is in `job`. */
 export const jobPage = {
+  name: 'Job',
+  title: (id: number) => `Job #${id}`,
+  notFound: 'Job not found',
+  notFoundReason:
+    'It was deleted, or it belongs to another user. Ended jobs are kept for 30 days by default.',
+  progress: 'Progress',
+  waitingAgain: (reason: string) => `Waiting for another attempt: ${reason}`,
+  errorDetails: 'Error details for developers',
+
+  details: 'Details',
+  owner: 'Owner',
+  queue: 'Queue',
+  priority: (priority: number) => `, priority ${priority}`,
+  created: 'Created',
+  due: 'Due',
+  expires: 'Expires',
+  afterWaiting: (duration: string) => `after waiting ${duration}`,
+  ended: 'Ended',
+  afterRunning: (duration: string) => `after running ${duration}`,
+  ofAttempts: (attempt: number, most: number) => `${attempt} of ${most}`,
+  weight: 'Weight',
+  cancelledBy: 'Cancelled by',
+  tags: 'Tags',
+  uniqueKey: 'Unique key',
+  group: 'Group',
+  retryOf: 'Retry of',
+
   attempts: 'Attempts',
   noAttempt: 'No attempt has ended yet.',
   notRetried: 'This job is not retried.',
