@@ -84,6 +84,8 @@ class TestLostDatabase:
             re.compile(r"The database cannot be reached since \d\d:\d\d\.")
         )
         page.get_by_test_id("refresh-now").click()
+        page.get_by_test_id("nav-now").click()
+        expect(page.get_by_test_id("sentence")).to_have_text("Not known now")
         page.get_by_test_id("nav-fleet").click()  # what was never read has no data to show
         expect(
             page.get_by_role("heading", name="The database cannot be reached")

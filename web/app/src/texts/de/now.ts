@@ -7,6 +7,7 @@ export const now: Texts['now'] = {
     (notable > 0 ? `, ${verdient(notable)}` : ''),
   notable: (count) => `Alles läuft; ${verdient(count)}`,
   well: 'Alles in Ordnung',
+  unknown: 'Jetzt nicht bekannt',
   noNode: 'Alles in Ordnung, aber kein Knoten läuft',
   nothingFound:
     'Alle Knoten antworten, Jobs werden abgearbeitet, und kein Jobtyp schlägt häufig fehl.',

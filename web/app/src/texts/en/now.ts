@@ -7,6 +7,7 @@ export const now = {
   notable: (count: number) =>
     `Nothing is wrong; ${plural(count, 'thing')} ${deserves(count)} a look`,
   well: 'All well',
+  unknown: 'Not known now',
   noNode: 'Nothing is wrong, but no node runs',
   nothingFound: 'All nodes respond, jobs are being processed, and no job type fails often.',
   problems: 'Problems',
