@@ -7,13 +7,12 @@ from random import Random
 from typing import Final
 
 from horae import Horae, Limit
-from horae.domain.jobs.job import Claim, Failed, Outcome, Snoozed, StoppedEarly
+from horae.domain.jobs import Claim, Failed, Outcome, Snoozed, StoppedEarly
 from horae.errors import InvalidRequest, JobNotRetryable, ScheduleIsRunning
-from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs import ClaimScope, claims
 from horae.storage.jobs.limits import filing, lane_claims
-from horae.storage.nodes.nodes import NodeView
-from horae.storage.schedules.plan_writing import JITTER
+from horae.storage.nodes import NodeView
+from horae.storage.schedules import JITTER
 from tests.schedules.clock import MONDAY
 from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver
 

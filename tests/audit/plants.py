@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs import jobs
 
 SECOND: Final = timedelta(seconds=1)
 HOUR: Final = timedelta(hours=1)

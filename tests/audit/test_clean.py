@@ -7,8 +7,7 @@ from sqlalchemy import delete
 
 from horae import Horae
 from horae.client.audit.audit import audit
-from horae.domain.jobs.job import Failed, Outcome, Snoozed, StoppedEarly, Succeeded
-from horae.domain.jobs.limits import HARD, PENDING
+from horae.domain.jobs import HARD, PENDING, Failed, Outcome, Snoozed, StoppedEarly, Succeeded
 from horae.storage.outcomes import settling, time_limits
 from horae.storage.schedules.tables import ticks
 from tests.audit.history import declare, live, node

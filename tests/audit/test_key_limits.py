@@ -8,8 +8,7 @@ from typing import Any, Final
 import pytest
 
 from horae import Horae, Limit
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import EPOCH, MICROSECOND
+from horae.storage.engine import EPOCH, MICROSECOND, Database
 from horae.storage.jobs.limits import filing
 from tests.harness.applications import application, execute
 from tests.schedules.clock import MONDAY

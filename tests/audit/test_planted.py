@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from horae.client.audit import AuditFinding
 from horae.client.audit.audit import audit
-from horae.client.audit.finding import AuditFinding
-from horae.storage.engine.database import Database
-from horae.storage.jobs.tables import metadata
+from horae.storage.engine import Database
+from horae.storage.jobs import metadata
 from tests.audit.history import declare, live, node, work
 from tests.audit.plants import PLANTS, Plant, Planted
 from tests.harness.applications import url_of

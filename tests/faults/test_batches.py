@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Executable, text
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.checked import findings
 from tests.harness.fault_application import fault_application
 from tests.harness.node_processes import NodeProcess, wait_until

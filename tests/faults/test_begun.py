@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Executable, text
 
-from horae.runtime.journal.files import Journals
+from horae.runtime.journal import Journals
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.checker.body_log import BodyLog, read
 from tests.harness.checked import findings
 from tests.harness.fault_application import fault_application

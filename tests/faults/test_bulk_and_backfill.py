@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, StartOptions
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.database import Database
+from horae.domain.jobs import JobState
+from horae.storage.engine import Database
 from horae.storage.schedules import reading
 from tests.harness.applications import rows, url_of
 from tests.harness.checked import findings

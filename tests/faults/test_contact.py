@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
-from horae.domain.cluster.liveness import LivenessLimits
-from horae.storage.engine.database import Database
+from horae.domain.cluster import LivenessLimits
+from horae.storage.engine import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.applications import attempts_of, rows
 from tests.harness.body_log import logged

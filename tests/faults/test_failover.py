@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae
-from horae.storage.engine.database import Database
-from horae.storage.engine.failures import is_transient
+from horae.storage.engine import Database, is_transient
 from horae.storage.migrations import runner
 from tests.harness.applications import rows
 from tests.harness.background import Background

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Group, Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import rows, url_of
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import attempts_of, rows, url_of
 from tests.harness.checked import findings
 from tests.harness.fault_application import fault_application

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.chaos import Chaos
 from tests.harness.figures import figure
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from horae.domain.jobs.job import JobState
-from horae.storage.engine.database import Database
-from horae.storage.jobs.reading import PastAttempt
+from horae.domain.jobs import JobState
+from horae.storage.engine import Database
+from horae.storage.jobs import PastAttempt
 from tests.harness.fault_application import fault_application
 from tests.harness.node_processes import NodeProcess, wait_until
 

@@ -13,8 +13,7 @@ from typing import Final
 import pytest
 from sqlalchemy import make_url
 
-from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE
+from horae.storage.engine import POSTGRESQL, SQLITE, Database
 from tests.faults.lost_replies.call_sites import CallSite, Sites
 from tests.faults.lost_replies.story import Story
 from tests.faults.lost_replies.striking import Striking

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from horae import Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.checker.body_log import Body, BodyLog, read
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.chaos import Chaos

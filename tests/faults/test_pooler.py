@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from horae import Backoff, Horae, JobContext
-from horae.domain.cluster.liveness import LivenessLimits
-from horae.storage.engine.database import Database
+from horae.domain.cluster import LivenessLimits
+from horae.storage.engine import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.body_log import logged
 from tests.harness.chaos import Chaos

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobState
 from horae.live.redis import RedisLiveStore
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import url_of
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application

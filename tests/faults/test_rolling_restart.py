@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.checked import findings
 from tests.harness.rolling_restart import QUICK, REPEATABLE, SCHEDULED, restart_one_by_one
 

@@ -9,7 +9,7 @@ import pytest
 
 from horae import Horae, JobContext
 from horae.runtime.timing import SweeperTiming, Timing
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.faults.test_contact import LIMITS
 from tests.harness.applications import attempts_of, url_of
 from tests.harness.body_log import logged

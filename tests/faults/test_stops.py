@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.domain.cluster.liveness import Death
-from horae.domain.jobs.job import NodeId
+from horae.domain.cluster import Death
+from horae.domain.jobs import NodeId
 from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.timing import SweeperTiming, Timing
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import attempts_of, execute, rows, url_of
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application

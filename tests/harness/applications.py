@@ -7,15 +7,14 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, event, text
 
 from horae import Horae
-from horae.client.jobs.jobs import JobLimits, Jobs
-from horae.domain.jobs.job import Claim, JobId, NodeId
-from horae.runtime.inline.inline_node import InlineNode
-from horae.storage.engine.database import Database
-from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope
-from horae.types.attempt import Attempt
-from horae.types.context import JobContext
-from horae.wakeup.channel import Hint
+from horae.client.jobs import Jobs
+from horae.client.jobs.jobs import JobLimits
+from horae.domain.jobs import Claim, JobId, NodeId
+from horae.runtime.inline import InlineNode
+from horae.storage.engine import Database
+from horae.storage.jobs import ClaimScope, claims
+from horae.types import Attempt, JobContext
+from horae.wakeup import Hint
 from tests.harness.waiting import Record
 
 ELSEWHERE = NodeId("elsewhere")

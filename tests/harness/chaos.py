@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, text
 
 from horae import DatabaseUnavailable, Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.checked import findings
 from tests.harness.fault_application import FAIR, MEMBERS, SCHEMA, fault_application
 from tests.harness.figures import quantiles

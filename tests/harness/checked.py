@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.checker.__main__ import connection_to
 from tests.checker.body_log import read
 from tests.checker.checks import check

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
-from horae.domain.cluster.liveness import LivenessLimits
+from horae.domain.cluster import LivenessLimits
 from horae.runtime.executors import child_process
 from horae.runtime.liveness import heartbeat
 from horae.runtime.liveness.heartbeat_helper import Helper, helper_config
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.nodes import NodeRecord, heartbeat_process
 from tests.harness.forked import ForkedProcess
 

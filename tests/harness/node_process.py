@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Final
 
-from horae.domain.cluster.liveness import LivenessLimits
+from horae.domain.cluster import LivenessLimits
 from tests.harness.fault_application import fault_application
 
 SILENCE_VARIABLE: Final = "HORAE_TEST_SILENCE"

@@ -13,7 +13,7 @@ from typing import IO, Final, Self, TypeVar
 from sqlalchemy import text
 
 from horae.runtime.timing import Pauses
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.body_log import LOG_VARIABLE
 from tests.harness.fault_application import GRACE_VARIABLE
 from tests.harness.forked import ForkedProcess

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from horae import Horae, Job
-from horae.runtime.node.node import Node
+from horae.runtime.node import Node
 from horae.runtime.signals import Signals
 from horae.runtime.timing import Pauses, Timing, WorkerTiming
 from tests.harness.applications import counted_statements

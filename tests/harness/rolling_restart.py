@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from horae import Horae, JobState
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import execute, rows, url_of
 from tests.harness.background import Background
 from tests.harness.fault_application import SCHEMA, fault_application

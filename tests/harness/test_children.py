@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import application, rows
 from tests.harness.children import ForkedChildren
 from tests.harness.nodes import running_node, until

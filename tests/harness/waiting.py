@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from horae import Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 
 PATIENCE: Final = 20.0
 """Seconds after which a wait has failed: an upper bound, not a measurement."""

@@ -7,17 +7,14 @@ have a gap. The page `docs/concepts/simulation.md` has the table.
 from typing import Final, NamedTuple
 
 from horae.client.jobs import cancelling as client_cancelling
-from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Contact, Isolation
+from horae.domain.cluster import Contact, Isolation, Silences
 from horae.runtime.bodies import finished_run
 from horae.runtime.claims.lost_replies import LostReplies
-from horae.runtime.journal.files import Begun, Journals
-from horae.runtime.journal.journal import Journal
-from horae.runtime.liveness.sweeper import Sweeper
-from horae.runtime.settling.settler import Repetition, Settler
-from horae.storage.jobs import claims
+from horae.runtime.journal import Begun, Journal, Journals
+from horae.runtime.liveness import Sweeper
+from horae.runtime.settling import Repetition, Settler
+from horae.storage.jobs import claims, jobs
 from horae.storage.jobs.limits import limited_claims
-from horae.storage.jobs.tables import jobs
 from horae.storage.nodes import nodes
 from horae.storage.outcomes import run_ending, settling
 from horae.storage.schedules import writing

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from horae import Horae, JobContext, JobType, Retry
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Job
+from horae.domain.jobs import Job
 from tests.simulation import world
 from tests.simulation.faults import Gate
 from tests.simulation.world import Process

@@ -8,16 +8,14 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from horae.client.jobs.async_jobs import AsyncJobs
-from horae.client.jobs.jobs import Jobs
-from horae.client.schedules.deployments import Deployments
-from horae.client.schedules.schedules import Schedules
-from horae.domain.cluster.liveness import LivenessLimits
+from horae.client.jobs import AsyncJobs, Jobs
+from horae.client.schedules import Deployments, Schedules
+from horae.domain.cluster import LivenessLimits
 from horae.errors import HoraeError, JobFailed, JobWasCancelled
 from horae.runtime.components import Components, NodeOptions
-from horae.runtime.node.node import Node
+from horae.runtime.node import Node
 from horae.runtime.timing import HookTiming, Pauses, RunMonitorTiming, Timing, WorkerTiming
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.queues import queues
 from tests.simulation import application, features
 from tests.simulation.application import app

@@ -9,9 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from horae import Group, JobContext, Limit, Snooze, StartOptions, Unique
-from horae.client.jobs.body_group import AsyncBodyGroup, BodyGroup
-from horae.client.jobs.jobs import Jobs
-from horae.types.attempt import Attempt
+from horae.client.jobs import AsyncBodyGroup, BodyGroup, Jobs
+from horae.types import Attempt
 from tests.simulation import world
 from tests.simulation.application import SOON, Recorded, Unlucky, app, dice, pause
 from tests.simulation.operations import Operation

@@ -10,17 +10,14 @@ from unittest import mock
 from sqlalchemy import Connection, or_, select
 
 from horae.client.jobs.cancelling import JobCanceller
-from horae.domain.cluster.clock_steps import Silences
-from horae.domain.cluster.liveness import Contact
-from horae.domain.jobs.job import AttemptOutcome, Claim, Job, NodeId
-from horae.domain.limits.choosing import Chooser
-from horae.runtime.liveness.sweeper import Sweeper
-from horae.runtime.settling.settler import Settler
-from horae.storage.engine.dialect import POSTGRESQL, SQLITE, PerDialect, member_of
-from horae.storage.engine.direct import Direct
-from horae.storage.jobs import claims
+from horae.domain.cluster import Contact, Silences
+from horae.domain.jobs import AttemptOutcome, Claim, Job, NodeId
+from horae.domain.limits import Chooser
+from horae.runtime.liveness import Sweeper
+from horae.runtime.settling import Settler
+from horae.storage.engine import POSTGRESQL, SQLITE, Direct, PerDialect, member_of
+from horae.storage.jobs import claims, jobs, queues
 from horae.storage.jobs.limits import limited_claims
-from horae.storage.jobs.tables import jobs, queues
 from horae.storage.outcomes import cancelling, settling, settling_statements
 from horae.storage.schedules import writing
 from tests.simulation import replaced, world

@@ -47,24 +47,28 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from typing_extensions import override
 
 from horae.domain.cluster import ring
-from horae.domain.jobs.job import JobId, NodeId
-from horae.domain.jobs.waits import Wait
-from horae.live.store import CancelRequest, LiveReport
+from horae.domain.jobs import JobId, NodeId, Wait
+from horae.live import CancelRequest, LiveReport
 from horae.runtime.executors import loop as loop_executor
-from horae.runtime.journal.files import Begun, Journals
-from horae.runtime.journal.journal import Journal
+from horae.runtime.journal import Begun, Journal, Journals
 from horae.runtime.liveness import heartbeat, membership, node_record
 from horae.runtime.liveness.identity import Process as ProcessIdentity
 from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.node import incarnation
-from horae.storage.engine import database
-from horae.storage.engine.database import Database, side_car_path
-from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
+from horae.storage.engine import (
+    Database,
+    database,
+    database_now,
+    seconds_from_now,
+    seconds_since,
+    side_car_path,
+)
 from horae.storage.engine.sqlite import opening
-from horae.storage.jobs.tables import jobs, nodes
+from horae.storage.jobs import jobs, nodes
 from horae.storage.nodes import nodes as node_statements
 from horae.storage.schedules import plan_writing
-from horae.wakeup.channel import Hint, Listener
+from horae.wakeup import Hint
+from horae.wakeup.channel import Listener
 from tests.harness.statements import CompiledStatements
 from tests.simulation import storage, threads, world
 from tests.simulation.faults import Gate

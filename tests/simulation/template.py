@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.migrations.runner import upgrade
 
 OWN_TABLES: Final = """

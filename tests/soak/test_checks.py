@@ -16,7 +16,7 @@ from benchmarks.soak.measures import process_figures, table_figures
 from benchmarks.soak.run import disturbed, unexpected_lines
 from horae import Horae
 from horae.errors import Unavailable
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.harness.applications import declare_as, url_of
 
 pytestmark = pytest.mark.one_database

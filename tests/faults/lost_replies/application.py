@@ -12,7 +12,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from horae import Backoff, Horae, Job, JobContext, JobType, Limit
 from horae import jobs_table as jobs
-from horae.domain.cluster.liveness import LivenessLimits
+from horae.domain.cluster import LivenessLimits
 from horae.runtime.timing import (
     ControllerTiming,
     HookTiming,

@@ -24,18 +24,13 @@ from horae import (
 )
 from horae.client.changes import ChangeRequest
 from horae.client.jobs import waiting
-from horae.client.operations.change_log import ChangeLog
-from horae.client.operations.depth import depths
-from horae.client.operations.queues import Queues
-from horae.client.schedules.ring import first_shares, ring_of
-from horae.client.schedules.views import page_of
-from horae.domain.jobs.job import JobId, NodeId
-from horae.live.store import LiveReport
-from horae.runtime.node.node_status import look
-from horae.storage.jobs import claims
-from horae.storage.jobs.claims import ClaimScope
-from horae.types.hooks import hooks
-from horae.types.hooks.hooks import Hooks
+from horae.client.operations import ChangeLog, Queues, depths
+from horae.client.schedules import first_shares, page_of, ring_of
+from horae.domain.jobs import JobId, NodeId
+from horae.live import LiveReport
+from horae.runtime.node import look
+from horae.storage.jobs import ClaimScope, claims
+from horae.types.hooks import Hooks, hooks
 from tests.faults.lost_replies.application import FREQUENT, LIMITS, Base, Ran, declare
 from tests.faults.lost_replies.caller import TRIES, again
 from tests.faults.lost_replies.waiting_bodies import WaitingBodies

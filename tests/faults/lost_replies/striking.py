@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from horae.live.sidecar import SideCar
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from tests.faults.lost_replies.call_sites import CALLED, CallSite, Sites
 from tests.harness.network import Network
 from tests.harness.postgres_protocol import Commit

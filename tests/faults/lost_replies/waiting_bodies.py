@@ -4,7 +4,7 @@ import threading
 from functools import partial
 
 from horae import Horae, InvalidRequest, JobContext, WaitTimeout
-from horae.client.jobs.body_waits import BodyWaits
+from horae.client.jobs import BodyWaits
 from tests.faults.lost_replies.caller import again
 from tests.harness.node_processes import wait_until
 

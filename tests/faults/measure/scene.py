@@ -14,7 +14,7 @@ import psycopg
 from sqlalchemy import Executable, make_url, text
 
 from horae import Horae
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.migrations.runner import upgrade
 from tests.checker.body_log import Body, BodyLog, read
 from tests.faults.measure import bodies as application

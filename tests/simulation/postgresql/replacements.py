@@ -7,9 +7,8 @@ import psycopg
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.event import attr
 
-from horae.storage.engine import database
-from horae.storage.engine.connections.timeouts import OpenConnections
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database, database
+from horae.storage.engine.connections import OpenConnections
 from tests.simulation import world
 from tests.simulation.faults import Gate
 from tests.simulation.postgresql.connection import SimulatedConnection, connect

@@ -16,7 +16,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGconn
 from psycopg.types.json import set_json_loads
 
-from horae.storage.engine.database import Database
+from horae.storage.engine import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness.postgres import THROW_AWAY, PostgresServer, database_name
 from tests.simulation import world
