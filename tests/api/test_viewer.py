@@ -169,9 +169,9 @@ async def test_a_viewer_changes_nothing_and_cannot_search_for_values(
         me = (await vera.get("/api/session/")).json()
         assert (me["sees_all"], me["sees_values"], me["changes_own"]) == (True, False, False)
         assert error_of(await vera.post(f"/api/jobs/{job.id}/cancel/"))[0] == 403
-        for query in (f"params.text:{PLANTED}", f"key:{PLANTED}", "-error:x"):
-            assert error_of(await vera.get("/api/jobs/", params={"q": query}))[0] == 403
-        found = await vera.get("/api/jobs/", params={"q": "type:echo"})
+        for query in (f"params.text:{PLANTED}", f"key:{PLANTED}", f"-error:{PLANTED}"):
+            assert error_of(await vera.get("/api/jobs/", params={"query": query}))[0] == 403
+        found = await vera.get("/api/jobs/", params={"query": "type:echo"})
         assert [each["id"] for each in found.json()["jobs"]] == [job.id]
 
 
