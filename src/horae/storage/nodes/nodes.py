@@ -337,13 +337,15 @@ def up_at(connection: Connection, moment: datetime) -> NodesThen:
 def _ended_life(entry: change_log.ChangeEntry) -> NodeLife | None:
     """Return the life of a node that has ended; None for an entry that does not tell it all."""
     try:
+        kept: Any = entry.before
         return NodeLife(
-            **{
-                **entry.before,
-                "started_at": datetime.fromisoformat(entry.before["started_at"]),
-                "ended_at": entry.at,
-                "died": entry.action == DIED_ENTRY["action"],
-            }
+            id=NodeId(kept["id"]),
+            name=kept["name"],
+            host=kept["host"],
+            pid=kept["pid"],
+            started_at=datetime.fromisoformat(kept["started_at"]),
+            ended_at=entry.at,
+            died=entry.action == DIED_ENTRY["action"],
         )
     except (LookupError, TypeError, ValueError):
         return None
