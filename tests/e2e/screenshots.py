@@ -37,7 +37,7 @@ def main() -> None:
         for theme in THEMES:
             for name, path in views.items():
                 photograph(browser, node, path, folder / f"{name}-{theme}.png", theme, WIDE)
-        for name in ("now", "jobs", "schedule"):
+        for name in ("overview", "jobs", "schedule"):
             photograph(browser, node, views[name], folder / f"{name}-small.png", "light", SMALL)
     for picture in sorted(folder.glob("*.png")):
         print(f"{picture.stat().st_size / 1000:6.0f} kB  {picture}")
@@ -82,7 +82,7 @@ def busy(node: Served) -> dict[str, str]:
     wait_until(lambda: all(node.read(f"jobs/{job}/")["progress_percentage"] > 0 for job in begun))
     views = {name: name for name in ("jobs", "schedules", "queues", "fleet", "journal")}
     return {
-        "now": "",
+        "overview": "",
         **views,
         "job": f"jobs/{begun[-1]}",
         "job-failed": f"jobs/{failed}",

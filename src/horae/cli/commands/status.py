@@ -20,10 +20,11 @@ from horae.types import Routes
 
 @on_database
 def status(horae: Horae) -> Answer:
-    """Say whether anything is wrong now, and what: the list that the dashboard begins with.
+    """Say whether anything is wrong now, and what.
 
-    Exits with 1 if something needs action; what is only paused, or worth a look, does not. `horae
-    doctor` also checks the database, the server and the settings, and takes longer.
+    It is the list that the dashboard begins with. Exits with 1 if something needs action; what is
+    only paused, or worth a look, does not. `horae doctor` also checks the database, the server and
+    the settings, and takes longer.
     """
     taken = _take(horae)
     values = {
