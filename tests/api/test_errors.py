@@ -76,6 +76,29 @@ async def test_failures_after_a_deployment_are_new_since_it(horae: Horae, client
     }
 
 
+async def test_failures_count_since_a_deployment_and_name_their_jobs(
+    horae: Horae, client: Client
+) -> None:
+    fail(horae, 2, error="OSError: full")
+    horae.components.database.transact(deployments.add, "v2", "shop", "[]", "1", 1)
+    new = fail(horae, 1)
+    fail(horae, 1, error="OSError: full")
+    root = client("root")
+    answer = (await root.get("/api/errors/?deployment=latest")).json()
+    found = {
+        group["error_class"]: (group["count"], group["new_since"] is not None)
+        for group in answer["groups"]
+    }
+    assert found == {"OSError": (1, False), "ValueError": (1, True)}
+    assert (answer["deployment"]["key"], answer["deployments"][0]["key"]) == ("v2", "v2")
+    (group,) = (await root.get("/api/errors/?deployment=v2&only_new=true")).json()["groups"]
+    jobs = (await root.get("/api/jobs/", params={"query": group["query"]})).json()["jobs"]
+    assert [job["id"] for job in jobs] == new
+    unknown = await root.get("/api/errors/?deployment=v3")
+    assert error_of(unknown) == (404, "ERROR_NOT_FOUND")
+    assert "there is no deployment 'v3'" in unknown.text
+
+
 async def test_the_jobs_of_a_group_are_retried_and_no_others(broken: Horae, client: Client) -> None:
     chosen = {"ids": [1, 3], "types": ["rebuild_index"], "states": ["failed"]}
     preview = await client("root").post("/api/jobs/bulk/retry/preview/", json=chosen)

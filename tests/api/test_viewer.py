@@ -169,8 +169,15 @@ async def test_a_viewer_changes_nothing_and_cannot_search_for_values(
         me = (await vera.get("/api/session/")).json()
         assert (me["sees_all"], me["sees_values"], me["changes_own"]) == (True, False, False)
         assert error_of(await vera.post(f"/api/jobs/{job.id}/cancel/"))[0] == 403
-        for query in (f"params.text:{PLANTED}", f"key:{PLANTED}", f"-error:{PLANTED}"):
-            assert error_of(await vera.get("/api/jobs/", params={"query": query}))[0] == 403
+        for query in (
+            f"params.text:{PLANTED}",
+            f"text:{PLANTED}",
+            f'"{PLANTED}"',
+            f"key:a,{PLANTED}",
+            f"-error:{PLANTED}",
+        ):
+            for path in ("/api/jobs/", "/api/jobs/counts/"):
+                assert error_of(await vera.get(path, params={"query": query}))[0] == 403
         found = await vera.get("/api/jobs/", params={"query": "type:echo"})
         assert [each["id"] for each in found.json()["jobs"]] == [job.id]
 

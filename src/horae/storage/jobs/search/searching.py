@@ -243,7 +243,9 @@ def _read_ranges(
             end = low
         if deadline is not None and now > deadline and end > first:
             return JobId(first - 1 if upwards else end)
-        level = next_level(level, now - began, None if deadline is None else deadline - now)
+        # An index may be read as a whole for each range, so fewer ranges are then better.
+        left = deadline - now if deadline is not None and _reads_each_job(search) else None
+        level = next_level(level, now - began, left)
     return None
 
 
@@ -267,12 +269,22 @@ def _possible_ids(
     return first, end
 
 
+def _reads_each_job(search: Search | None) -> bool:
+    """Return whether a term has no index, so that each job of a range is read for it."""
+    return search is not None and any(
+        isinstance(term.condition, Attempted)
+        or (isinstance(term.condition, Contains) and term.condition.field is Field.TEXT)
+        or (isinstance(term.condition, Lasted) and term.condition.field is Field.WAIT)
+        for term in search.query.terms
+    )
+
+
 def next_level(level: int, took: float, left: float | None) -> int:
     """Return which length of range to read next, so that the search ends near its deadline."""
     if took > SLOW:
         return max(level - 1, 0)
     longer = min(level + 1, len(RANGES) - 1)
-    # Where no index helps, a longer range takes as much longer.
+    # Each job of a range is read, so a longer range takes as much longer.
     expected = took * RANGES[longer] / RANGES[level]
     return longer if left is None or expected < left + SLOW else level
 
@@ -370,7 +382,7 @@ def _of_condition(condition: Condition, search: Search) -> ColumnElement[bool]:
             found = _has_lasted(condition)
         case Attempted(least=least, most=most):
             conditions = [] if least is None else [jobs.c.attempt >= least]
-            found = and_(*conditions, *([] if most is None else [jobs.c.attempt <= most]))
+            found = and_(true(), *conditions, *([] if most is None else [jobs.c.attempt <= most]))
         case HasParameter(path=path, values=values):
             either = (_has_parameter(path, value) for value in values)
             found = and_(jobs.c.type.in_(search.types[path]), or_(*either))
@@ -441,7 +453,7 @@ def _has_lasted(condition: Lasted) -> ColumnElement[bool]:
             (jobs.c.state == JobState.PENDING, database_now()),
             else_=func.coalesce(jobs.c.started_at, jobs.c.finished_at),
         )
-        return and_(*_between(seconds_between(waited_until, jobs.c.run_at), condition))
+        return and_(true(), *_between(seconds_between(waited_until, jobs.c.run_at), condition))
     took = seconds_between(jobs.c.finished_at, jobs.c.started_at)
     conditions: list[ColumnElement[bool]] = [
         jobs.c.finished_at.is_not(None),
