@@ -41,12 +41,13 @@ def test_a_page_reports_a_lost_server_and_recovers(
 ) -> None:
     page.goto("queues")
     expect(page.get_by_test_id("live")).to_have_text("Live")
-    wait_until(lambda: page.evaluate(FETCHED, "/views-"))
+    wait_until(lambda: page.evaluate(FETCHED, "/operations-"))
     node.stop()
     page.get_by_test_id("nav-fleet").click()
-    expect(page.get_by_role("heading", name="The server does not respond")).to_be_visible()
+    lost = page.get_by_role("heading", name="The server does not respond")
+    expect(lost.first).to_be_visible()
     node.start()
-    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Try again").first.click()
     expect(page.get_by_test_id("nodes").get_by_role("row")).not_to_have_count(0)
     expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)
     faults.forgive()
@@ -103,7 +104,7 @@ class TestLostDatabase:
 def test_a_view_that_cannot_be_fetched_is_no_dead_link(
     page: Page, faults: Faults, node: Served
 ) -> None:
-    page.route("**/assets/views-*.js", lambda route: route.abort())
+    page.route("**/assets/operations-*.js", lambda route: route.abort())
     page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     page.evaluate("window.openedOnce = true")

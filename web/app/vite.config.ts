@@ -23,7 +23,7 @@ export default defineConfig({
     license: { fileName: 'licenses.md' },
     // A `data:` URL in a style sheet would need an exception in the content security policy.
     assetsInlineLimit: 0,
-    // Few files: a request for a few kilobytes costs more than it saves. Only the overview needs charts.
+    // Few files: a request for a few kilobytes costs more than it saves.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -37,8 +37,11 @@ export default defineConfig({
               priority: 3,
             },
             { name: 'palette', test: /src\/palette\/(?!PaletteButton)/, priority: 2 },
-            { name: 'charts', test: /uplot|src\/charts\/|views\/overview\//, priority: 2 },
-            { name: 'views', test: /src\/(views|jobs|schedules)\//, priority: 1 },
+            { name: 'charts', test: /uplot|src\/charts\//, priority: 3 },
+            { name: 'now', test: /views\/now\//, priority: 2 },
+            { name: 'schedules', test: /src\/(views\/)?schedules\//, priority: 2 },
+            { name: 'views', test: /src\/(views\/jobs?|jobs)\//, priority: 2 },
+            { name: 'operations', test: /src\/views\//, priority: 1 },
             { name: 'base', test: /./ },
           ],
           includeDependenciesRecursively: false,

@@ -10,13 +10,10 @@ import { createApp } from 'vue'
 import App from '@/App.vue'
 import { client } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
-import { createDashboardRouter, prefetchViews } from '@/router'
+import { createDashboardRouter } from '@/router'
 import { language } from '@/texts/locale'
 import { applyLanguage } from '@/texts/texts'
 import { applyTheme } from '@/theme/theme'
-
-/** The delay before the other views are prefetched, in milliseconds, so that the first view loads undisturbed. */
-const PREFETCH_DELAY = 500
 
 applyTheme()
 void applyLanguage((error) => notify('failed', errorText(error))).then(() => {
@@ -26,4 +23,3 @@ void applyLanguage((error) => notify('failed', errorText(error))).then(() => {
     .use(createDashboardRouter())
     .mount('#app')
 })
-addEventListener('load', () => setTimeout(prefetchViews, PREFETCH_DELAY))

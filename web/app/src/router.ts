@@ -134,11 +134,10 @@ async function reload(address: string): Promise<void> {
   }
 }
 
-/** Fetch all views in advance, so that they open immediately, even if the server is not available then. */
-export function prefetchViews(): void {
-  for (const { component } of routes) {
-    if (typeof component === 'function') (component as () => Promise<unknown>)().catch(ignore)
-  }
+/** Fetch a view that the reader is about to open: all of them would make the first visit too large. */
+export function prefetchView(name: string): void {
+  const component = routes.find((route) => route.name === name)?.component
+  if (typeof component === 'function') (component as () => Promise<unknown>)().catch(ignore)
 }
 
 /** An error is reported when the view is opened. */
