@@ -280,8 +280,8 @@ def check_reasons(state: State) -> Counter[Reason]:
                 )
         else:
             assert all(job.id not in would_take(kind.scope, ALL) for kind in kinds), told
-            # Without a node for it, what comes before a limited job depends on who it would be.
-            by_nodes = not kinds and waiting.reason is Reason.LIMIT
+            # How full a limit is when a claim comes to a job depends on what else the node takes.
+            by_nodes = waiting.reason in (Reason.LIMIT, Reason.QUEUE_LIMIT)
             if waiting.reason not in WHY_NOT and not by_nodes:
                 assert job.id not in would_take(EVERYTHING, ALL), told
     return seen
