@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from horae import Horae, JobDoesNotExist
 from horae.cli.main import app as command_line
-from horae.domain.jobs import Reason
+from horae.domain.jobs import WaitReason
 from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
@@ -44,19 +44,19 @@ def test_a_pause_says_who_made_it_when_and_why(horae: Horae) -> None:
     with horae.acting_as("bob"):
         horae.queues.pause("other")
     why = horae.jobs.why(job.id)
-    assert (why.reason, why.note, why.by) == (Reason.QUEUE_PAUSED, "the disk is full", "ada")
+    assert (why.reason, why.note, why.by) == (WaitReason.QUEUE_PAUSED, "the disk is full", "ada")
     assert why.since is not None
     assert why.fails_at is None, "the time limit of pending jobs does not run in a pause"
     with horae.acting_as("eve"):
         horae.queues.pause_everything("moving house")
     why = horae.jobs.why(job.id)
-    assert (why.reason, why.note, why.by) == (Reason.EVERYTHING_PAUSED, "moving house", "eve")
+    assert (why.reason, why.note, why.by) == (WaitReason.EVERYTHING_PAUSED, "moving house", "eve")
 
 
 def test_a_planned_start_is_its_own_estimate(horae: Horae) -> None:
     job = horae.jobs.start("work", delay="1h", expires="1h")
     why = horae.jobs.why(job.id)
-    assert (why.reason, why.until, why.starts_at) == (Reason.PLANNED, job.run_at, job.run_at)
+    assert (why.reason, why.until, why.starts_at) == (WaitReason.PLANNED, job.run_at, job.run_at)
     assert why.fails_at == job.expires_at
 
 
@@ -70,7 +70,7 @@ def test_an_estimate_has_a_ground_or_is_none(horae: Horae) -> None:
     )
     last = horae.jobs.start("work", owner="ann")
     why = horae.jobs.why(last.id)
-    assert (why.reason, why.ahead, why.starts_at) == (Reason.SLOT, 4, None)
+    assert (why.reason, why.ahead, why.starts_at) == (WaitReason.SLOT, 4, None)
     assert why.text == "4 jobs come before it, and all 2 slots of the nodes that run it are taken."
     assert why.fails_at == last.run_at + timedelta(minutes=30)
     for job_id in first:  # a cancelled job has not ended a run, so it is no ground
@@ -94,36 +94,36 @@ def test_a_full_queue_names_who_holds_it(horae: Horae) -> None:
     claim = claim_as_another_node(horae, 1)
     assert claim == []  # a queue with a limit is claimed by a statement of its own
     why = horae.jobs.why(second)
-    assert (why.reason, why.ahead, why.holders) == (Reason.QUEUE_LIMIT, 1, ())
+    assert (why.reason, why.ahead, why.holders) == (WaitReason.QUEUE_LIMIT, 1, ())
     horae.queues.limit("default", None)
     claim_as_another_node(horae, 1)
     horae.queues.limit("default", 1)
     why = horae.jobs.why(second)
-    assert (why.reason, why.ahead, why.holders) == (Reason.QUEUE_LIMIT, 0, (first,))
+    assert (why.reason, why.ahead, why.holders) == (WaitReason.QUEUE_LIMIT, 0, (first,))
 
 
 def test_a_dead_node_serves_nobody(horae: Horae, database: Database) -> None:
     node = register_node(horae)
     job = horae.jobs.start("work")
-    assert horae.jobs.why(job.id).reason is Reason.NEXT
+    assert horae.jobs.why(job.id).reason is WaitReason.NEXT
     if database.is_file:  # its lock is free
         folder = side_car_path(database, "nodes")
         folder.mkdir()
         (folder / f"{node}{LOCK_SUFFIX}").touch()
     else:
         execute(horae, "UPDATE horae_nodes SET heartbeat_at = heartbeat_at - interval '11 seconds'")
-    assert horae.jobs.why(job.id).reason is Reason.NO_NODE
+    assert horae.jobs.why(job.id).reason is WaitReason.NO_NODE
 
 
 def test_a_job_that_runs_or_has_ended_says_so(horae: Horae) -> None:
     job = horae.jobs.start("work", owner="ann")
     claim_as_another_node(horae)
     why = horae.jobs.why(job.id, owner="ann")
-    assert (why.reason, why.text, why.node) == (Reason.RUNNING, "It runs, at 0%.", "elsewhere")
+    assert (why.reason, why.text, why.node) == (WaitReason.RUNNING, "It runs, at 0%.", "elsewhere")
     assert why.since is not None
     horae.jobs.cancel(job.id, by="bob")
     why = horae.jobs.why(job.id)
-    assert why.reason is Reason.STOPPING
+    assert why.reason is WaitReason.STOPPING
     assert why.text == "It was cancelled by 'bob', and its body has not stopped yet."
     execute(horae, "UPDATE horae_jobs SET node_id = NULL")
     assert horae.jobs.why(job.id).text == "It was cancelled by 'bob'."

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, update
 
 from horae.domain.jobs.job import Job, JobId, JobState, NodeId
-from horae.domain.jobs.why import Reason, Waiting
+from horae.domain.jobs.why import WaitingFor, WaitReason
 from horae.domain.limits.numbers import LimitNumbers
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import database_now, seconds_from_now
@@ -48,11 +48,11 @@ NUMBERS: Final = (
     LimitNumbers(amount=3, period=3600 * 10**6, window="sliding"),
 )
 """The numbers of the limits `limit0` to `limit3`."""
-IN_ITS_ROW: Final[Mapping[Reason, Mapping[str, Any]]] = {
-    Reason.PLANNED: {"run_at": database_now(), "lane_id": None},
-    Reason.RETRY: {"run_at": database_now(), "lane_id": None},
-    Reason.EXPIRED: {"expires_at": None},
-    Reason.SENT: {"sent_at": None},
+IN_ITS_ROW: Final[Mapping[WaitReason, Mapping[str, Any]]] = {
+    WaitReason.PLANNED: {"run_at": database_now(), "lane_id": None},
+    WaitReason.RETRY: {"run_at": database_now(), "lane_id": None},
+    WaitReason.EXPIRED: {"expires_at": None},
+    WaitReason.SENT: {"sent_at": None},
 }
 """What removes a reason that is in the row of the job."""
 
@@ -206,35 +206,35 @@ class State:
         )
         return [job for job in found if job.state is JobState.PENDING]
 
-    def reason(self, job: Job) -> Waiting:
+    def reason(self, job: Job) -> WaitingFor:
         """Return why this job waits, as it is now."""
         now = reading.get(self.connection, job.id)
         assert now is not None
         return waiting_reason.read_waiting(self.connection, now)
 
-    def remove(self, job: Job, waiting: Waiting) -> None:
+    def remove(self, job: Job, waiting: WaitingFor) -> None:
         """Remove what the job waits for."""
         if waiting.reason in IN_ITS_ROW:
             self.change(job.id, **IN_ITS_ROW[waiting.reason])
             return
         match waiting.reason:
-            case Reason.JOBS:
+            case WaitReason.JOBS:
                 self.connection.execute(delete(dependencies).where(dependencies.c.job_id == job.id))
                 in_lane = queue_operations.settings(self.connection, job.queue).get("fair_by")
                 limited = reading.limits(self.connection, job.id) is not None or in_lane
                 self.change(job.id, waits_for="limit" if limited else None)
-            case Reason.EVERYTHING_PAUSED:
+            case WaitReason.EVERYTHING_PAUSED:
                 queue_operations.resume(self.connection, EVERY_QUEUE)
-            case Reason.QUEUE_PAUSED:
+            case WaitReason.QUEUE_PAUSED:
                 queue_operations.resume(self.connection, job.queue)
-            case Reason.LIMITS_ELSEWHERE | Reason.UNSENT:
+            case WaitReason.LIMITS_ELSEWHERE | WaitReason.UNSENT:
                 changed = update(queues).where(queues.c.name == job.queue).values(backend=None)
                 self.connection.execute(changed)
-            case Reason.NO_NODE | Reason.UNKNOWN_TYPE | Reason.UNSERVED_QUEUE:
+            case WaitReason.NO_NODE | WaitReason.UNKNOWN_TYPE | WaitReason.UNSERVED_QUEUE:
                 self.add_node("new", TYPES, None, 1)
-            case Reason.UNFILED:
+            case WaitReason.UNFILED:
                 self.file()
-            case Reason.LIMIT:
+            case WaitReason.LIMIT:
                 name = self.connection.scalar(
                     buckets.select()
                     .with_only_columns(buckets.c.limit_name)
@@ -243,15 +243,15 @@ class State:
                 assert name is not None
                 wide = LimitNumbers(concurrency=1_000_000)
                 limit_operations.change(self.connection, name, wide, None)
-            case Reason.QUEUE_LIMIT:
+            case WaitReason.QUEUE_LIMIT:
                 queue_operations.limit(self.connection, job.queue, None)
-            case Reason.SLOT:
+            case WaitReason.SLOT:
                 self.connection.execute(update(nodes).values(concurrency=ALL))
             case _:
                 raise AssertionError(f"a waiting job is {waiting.reason}")
 
 
-def check_reasons(state: State) -> Counter[Reason]:
+def check_reasons(state: State) -> Counter[WaitReason]:
     """Compare the reason of each waiting job with claims of all sizes that it speaks of."""
     taken: dict[tuple[tuple[str, ...], tuple[str, ...] | None, int], set[JobId]] = {}
 
@@ -261,15 +261,15 @@ def check_reasons(state: State) -> Counter[Reason]:
             taken[key] = state.would_take(scope, room)
         return taken[key]
 
-    seen = Counter[Reason]()
+    seen = Counter[WaitReason]()
     for job in state.waiting():
         waiting = state.reason(job)
         kinds = serving(live_nodes(state.connection), job.type, job.queue)
         seen[waiting.reason] += 1
         told = f"job {job.id} ({job.type}, {job.queue}): {waiting}"
-        if waiting.reason is Reason.NEXT:
+        if waiting.reason is WaitReason.NEXT:
             assert any(job.id in would_take(kind.scope, kind.free) for kind in kinds), told
-        elif waiting.reason is Reason.SLOT:
+        elif waiting.reason is WaitReason.SLOT:
             assert all(job.id not in would_take(kind.scope, kind.free) for kind in kinds), told
             if not waiting.ahead_is_least:
                 assert waiting.ahead is not None
@@ -281,7 +281,7 @@ def check_reasons(state: State) -> Counter[Reason]:
         else:
             assert all(job.id not in would_take(kind.scope, ALL) for kind in kinds), told
             # How full a limit is when a claim comes to a job depends on what else the node takes.
-            by_nodes = waiting.reason in (Reason.LIMIT, Reason.QUEUE_LIMIT)
+            by_nodes = waiting.reason in (WaitReason.LIMIT, WaitReason.QUEUE_LIMIT)
             if waiting.reason not in WHY_NOT and not by_nodes:
                 assert job.id not in would_take(EVERYTHING, ALL), told
     return seen
@@ -289,11 +289,11 @@ def check_reasons(state: State) -> Counter[Reason]:
 
 def remove_all_reasons(state: State, job: Job) -> None:
     """Remove one reason after the other, until the job is next, and is claimed."""
-    told = list[Waiting]()
+    told = list[WaitingFor]()
     for _ in range(15):
         waiting = state.reason(job)
         told.append(waiting)
-        if waiting.reason is Reason.NEXT:
+        if waiting.reason is WaitReason.NEXT:
             break
         state.remove(job, waiting)
         after = state.reason(job)
@@ -308,7 +308,7 @@ def test_the_reason_is_what_the_claim_does(
     database = reused_database
     states = STATES["sqlite" if database.is_file else "postgresql"]
     states = int(os.environ.get("HORAE_FUZZ", states))
-    seen = Counter[Reason]()
+    seen = Counter[WaitReason]()
     for seed in range(states):
 
         def run(connection: Connection, seed: int = seed) -> None:
@@ -328,5 +328,10 @@ def test_the_reason_is_what_the_claim_does(
             database.transact(run)
         except AssertionError as error:
             raise AssertionError(f"in state {seed}: {error}") from error
-    waited = set(Reason) - {Reason.GONE, Reason.RUNNING, Reason.STOPPING, Reason.ENDED}
+    waited = set(WaitReason) - {
+        WaitReason.GONE,
+        WaitReason.RUNNING,
+        WaitReason.STOPPING,
+        WaitReason.ENDED,
+    }
     assert states < STATES["sqlite"] or set(seen) == waited, waited - set(seen)

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from horae.api.models import View
-from horae.domain.jobs import Reason, Why
+from horae.domain.jobs import WaitReason, Why
 
 
 class JobWhyItem(View):
@@ -13,7 +13,7 @@ class JobWhyItem(View):
 
     job_id: int
     state: str
-    reason: Reason = Field(description="What decides first, for programs.")
+    reason: WaitReason = Field(description="What decides first, for programs.")
     text: str = Field(
         description="The reason in one sentence.", examples=["Queue 'mail' is paused."]
     )
@@ -58,6 +58,6 @@ def job_why_item(why: Why, *, technical: bool, values: bool) -> JobWhyItem:
     if not technical:
         item.note = None
         item.holders = []
-        if why.reason in (Reason.QUEUE_PAUSED, Reason.EVERYTHING_PAUSED):
+        if why.reason in (WaitReason.QUEUE_PAUSED, WaitReason.EVERYTHING_PAUSED):
             item.by = None
     return item

@@ -7,24 +7,24 @@ hold a limit, an estimate of the start, and when the job fails if it has not beg
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from horae.domain.jobs import Job, JobState, Reason, Waiting, Why
+from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.storage.engine import LATEST, Database, database_now
+from horae.storage.engine import LATEST, Database
 from horae.storage.jobs import waiting_reason
 from horae.storage.operations import change_log
+from horae.storage.schedules import now as now_of_database
 from horae.types import Registry
 
 PAUSES: Final = {
-    Reason.EVERYTHING_PAUSED: "everything.pause",
-    Reason.QUEUE_PAUSED: "queue.pause",
+    WaitReason.EVERYTHING_PAUSED: "everything.pause",
+    WaitReason.QUEUE_PAUSED: "queue.pause",
 }
 """The actions of the audit log that say who paused."""
 EARLIER: Final = 60.0
 """Seconds that an entry may be older than the pause, which was written in the same transaction."""
-NOW: Final = select(database_now())
 
 
 def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -> Why:
@@ -39,7 +39,7 @@ def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -
 
 def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Why:
     waiting = waiting_reason.read_waiting(connection, job)
-    now: datetime = connection.execute(NOW).scalar_one()
+    now = now_of_database(connection)
     starts_at, reckoned = _estimate(connection, job, waiting, now)
     return Why(
         job_id=job.id,
@@ -62,17 +62,17 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
     )
 
 
-def _who_paused(connection: Connection, job: Job, waiting: Waiting, now: datetime) -> str | None:
+def _who_paused(connection: Connection, job: Job, waiting: WaitingFor, now: datetime) -> str | None:
     if waiting.since is None:
         return None
     age = max(0.0, (now - waiting.since).total_seconds())
     entries = change_log.latest(connection, PAUSES[waiting.reason], age + EARLIER)
     done = (entry for entry in entries if entry.outcome == "done")
-    everything = waiting.reason is Reason.EVERYTHING_PAUSED
+    everything = waiting.reason is WaitReason.EVERYTHING_PAUSED
     return next((entry.actor for entry in done if everything or entry.target == job.queue), None)
 
 
-def _fails_at(registry: Registry, job: Job, waiting: Waiting) -> datetime | None:
+def _fails_at(registry: Registry, job: Job, waiting: WaitingFor) -> datetime | None:
     """Return when the job fails if it has not begun, as far as this program can know."""
     found = [] if job.expires_at is None else [job.expires_at]
     kind = registry.find(job.type)
@@ -84,16 +84,16 @@ def _fails_at(registry: Registry, job: Job, waiting: Waiting) -> datetime | None
 
 
 def _estimate(
-    connection: Connection, job: Job, waiting: Waiting, now: datetime
+    connection: Connection, job: Job, waiting: WaitingFor, now: datetime
 ) -> tuple[datetime | None, str | None]:
     """Return when the job is likely to start, and what that follows from."""
     ahead = waiting.ahead or 0
     match waiting.reason:
-        case Reason.PLANNED | Reason.RETRY:
+        case WaitReason.PLANNED | WaitReason.RETRY:
             return job.run_at, "the planned time; later if no slot is free then"
-        case Reason.NEXT:
+        case WaitReason.NEXT:
             return now, "a slot is free"
-        case Reason.LIMIT if waiting.until is not None and waiting.every is not None:
+        case WaitReason.LIMIT if waiting.until is not None and waiting.every is not None:
             after = timedelta(seconds=min(ahead * waiting.every, timedelta.max.total_seconds() - 1))
             return _later(waiting.until, after), "the rate of the limit"
         case _:
@@ -127,7 +127,7 @@ def _running(job: Job, *, stopping: bool) -> Why:
     return Why(
         job_id=job.id,
         state=job.state,
-        reason=Reason.STOPPING if stopping else Reason.RUNNING,
+        reason=WaitReason.STOPPING if stopping else WaitReason.RUNNING,
         text=text,
         since=job.finished_at if job.ended else job.started_at,
         by=job.cancelled_by,
@@ -152,7 +152,7 @@ def _ended(job: Job) -> Why:
     return Why(
         job_id=job.id,
         state=job.state,
-        reason=Reason.ENDED,
+        reason=WaitReason.ENDED,
         text=text,
         since=job.finished_at,
         by=job.cancelled_by,

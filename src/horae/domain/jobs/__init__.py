@@ -128,7 +128,7 @@ from horae.domain.jobs.uniqueness import (
     debounce_of,
 )
 from horae.domain.jobs.waits import Prerequisite, Wait, WaitTarget, circle_of, described
-from horae.domain.jobs.why import MOST_COUNTED, Reason, Waiting, Why, ahead_text
+from horae.domain.jobs.why import MOST_COUNTED, WaitingFor, WaitReason, Why, ahead_text
 
 __all__ = [
     "ACTIVE",
@@ -206,7 +206,6 @@ __all__ = [
     "Prerequisite",
     "Progress",
     "Query",
-    "Reason",
     "Retention",
     "Retry",
     "RetryRules",
@@ -222,8 +221,9 @@ __all__ = [
     "Unique",
     "UniqueKey",
     "Wait",
+    "WaitReason",
     "WaitTarget",
-    "Waiting",
+    "WaitingFor",
     "WaitsFor",
     "Whose",
     "Why",

@@ -17,7 +17,7 @@ MOST_COUNTED: Final = 10_000
 """Maximum number of jobs that are counted before a job; "at least" is said about more."""
 
 
-class Reason(StrEnum):
+class WaitReason(StrEnum):
     """What a pending job waits for, or what another job does."""
 
     JOBS = "jobs"
@@ -61,7 +61,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingFor:
     """What a pending job waits for.
 
     `text`: one sentence. `until`: when the reason ends by itself, if that is known. `since`: when a
@@ -73,7 +73,7 @@ class Waiting:
     the parts of the text that may repeat parameters, which some readers do not see.
     """
 
-    reason: Reason
+    reason: WaitReason
     text: str
     until: datetime | None = None
     since: datetime | None = None
@@ -104,7 +104,7 @@ class Why:
 
     job_id: JobId
     state: JobState
-    reason: Reason
+    reason: WaitReason
     text: str
     until: datetime | None = None
     since: datetime | None = None

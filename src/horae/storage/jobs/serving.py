@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, func, select, true
 
 from horae.domain.cluster import Capabilities, LivenessLimits
-from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, NodeId, Reason
+from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, NodeId, WaitReason
 from horae.storage.engine import (
     LOCK_SUFFIX,
     SQLITE,
@@ -67,10 +67,10 @@ LIVE: Final = select(
     _running.label("running"),
 ).where(PerDatabase(_beats, true()))
 
-WHY_NOT: Final[Mapping[Reason, str]] = {
-    Reason.NO_NODE: "no node runs jobs",
-    Reason.UNKNOWN_TYPE: "no node that runs knows its type",
-    Reason.UNSERVED_QUEUE: "no node that runs and knows its type serves its queue",
+WHY_NOT: Final[Mapping[WaitReason, str]] = {
+    WaitReason.NO_NODE: "no node runs jobs",
+    WaitReason.UNKNOWN_TYPE: "no node that runs knows its type",
+    WaitReason.UNSERVED_QUEUE: "no node that runs and knows its type serves its queue",
 }
 
 
@@ -89,15 +89,15 @@ def why_no_node(connection: Connection, job_type: str, queue: str) -> str | None
     return None if reason is None else WHY_NOT[reason]
 
 
-def reason_of(live: Sequence[Capabilities], job_type: str, queue: str) -> Reason | None:
+def reason_of(live: Sequence[Capabilities], job_type: str, queue: str) -> WaitReason | None:
     """Return why none of these nodes would ever start a job of this type and queue, or None."""
     workers = [node for node in live if node.is_worker]
     if not workers:
-        return Reason.NO_NODE
+        return WaitReason.NO_NODE
     if not any(node.knows(job_type) for node in workers):
-        return Reason.UNKNOWN_TYPE
+        return WaitReason.UNKNOWN_TYPE
     if not any(node.can_run(job_type, queue) for node in workers):
-        return Reason.UNSERVED_QUEUE
+        return WaitReason.UNSERVED_QUEUE
     return None
 
 

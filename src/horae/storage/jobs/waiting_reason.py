@@ -20,8 +20,8 @@ from horae.domain.jobs import (
     JobId,
     JobState,
     NodeId,
-    Reason,
-    Waiting,
+    WaitingFor,
+    WaitReason,
     WaitsFor,
     ahead_text,
 )
@@ -131,13 +131,13 @@ def waiting_reason(connection: Connection, job: Job) -> str | None:
     return read_waiting(connection, job).text if job.state is JobState.PENDING else None
 
 
-def read_waiting(connection: Connection, job: Job) -> Waiting:
+def read_waiting(connection: Connection, job: Job) -> WaitingFor:
     """Return what a pending job waits for."""
     if job.waits_for is WaitsFor.JOBS:
         return _waits_for_jobs(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
     if facts is None:
-        return Waiting(reason=Reason.GONE, text="It was deleted.")
+        return WaitingFor(reason=WaitReason.GONE, text="It was deleted.")
     waiting = _held_by_its_row(job, facts) or _held_by_its_queue(job, facts)
     if waiting is None:
         waiting = _among_others(connection, job, facts)
@@ -148,103 +148,103 @@ def read_waiting(connection: Connection, job: Job) -> Waiting:
     return replace(waiting, counts_from=since)
 
 
-def _among_others(connection: Connection, job: Job, facts: Any) -> Waiting:
+def _among_others(connection: Connection, job: Job, facts: Any) -> WaitingFor:
     """Return what a job waits for that may start as far as its row and its queue are concerned."""
     live = live_nodes(connection)
     kinds = serving(live, job.type, job.queue)
     waiting = None
     if facts.lane_id is not None:
         waiting = _in_its_lane(connection, job, facts, kinds)
-        if waiting.reason is Reason.LIMIT:  # it holds whether a node runs or not
+        if waiting.reason is WaitReason.LIMIT:  # it holds whether a node runs or not
             return waiting
     missing = reason_of(live, job.type, job.queue)
     if missing is not None:
-        return Waiting(reason=missing, text=f"It cannot start: {WHY_NOT[missing]}.")
+        return WaitingFor(reason=missing, text=f"It cannot start: {WHY_NOT[missing]}.")
     if job.waits_for is WaitsFor.LIMIT:
-        return waiting or Waiting(
-            reason=Reason.UNFILED, text="No node has looked at its limits yet."
+        return waiting or WaitingFor(
+            reason=WaitReason.UNFILED, text="No node has looked at its limits yet."
         )
     return _in_line(connection, job, facts, kinds)
 
 
-def ends_per_second(connection: Connection, job: Job, waiting: Waiting) -> float | None:
+def ends_per_second(connection: Connection, job: Job, waiting: WaitingFor) -> float | None:
     """Return how many jobs ended a second lately of those that a job waits for; None: too few."""
     kinds = serving(live_nodes(connection), job.type, job.queue)
-    if not kinds or waiting.reason not in (Reason.SLOT, Reason.QUEUE_LIMIT):
+    if not kinds or waiting.reason not in (WaitReason.SLOT, WaitReason.QUEUE_LIMIT):
         return None
-    queue = job.queue if waiting.reason is Reason.QUEUE_LIMIT else None
+    queue = job.queue if waiting.reason is WaitReason.QUEUE_LIMIT else None
     return queue_place.ends_per_second(connection, kinds[0].scope, queue)
 
 
-def holders(connection: Connection, waiting: Waiting, queue: str) -> tuple[JobId, ...]:
+def holders(connection: Connection, waiting: WaitingFor, queue: str) -> tuple[JobId, ...]:
     """Return the first few jobs that run under the limit that holds a job of this queue back."""
     if waiting.bucket_id is not None:
         found = connection.scalars(HOLDERS, {"bucket": waiting.bucket_id})
-    elif waiting.reason is Reason.QUEUE_LIMIT:
+    elif waiting.reason is WaitReason.QUEUE_LIMIT:
         found = connection.scalars(HOLDERS_OF_QUEUE, {"queue": queue})
     else:
         return ()
     return tuple(JobId(id_) for id_ in found)
 
 
-def _held_by_its_row(job: Job, facts: Any) -> Waiting | None:
+def _held_by_its_row(job: Job, facts: Any) -> WaitingFor | None:
     if not facts.is_due:
         moment = f"{job.run_at:%Y-%m-%d %H:%M:%S} UTC"
         if facts.retry_reason is None:
-            reason, text = Reason.PLANNED, f"It is due at {moment}."
+            reason, text = WaitReason.PLANNED, f"It is due at {moment}."
         else:
-            reason, text = Reason.RETRY, f"Its next attempt is due at {moment}."
-        return Waiting(reason=reason, text=text, until=job.run_at)
+            reason, text = WaitReason.RETRY, f"Its next attempt is due at {moment}."
+        return WaitingFor(reason=reason, text=text, until=job.run_at)
     if not facts.is_in_time:
-        return Waiting(
-            reason=Reason.EXPIRED, text="It has expired, and a node is about to fail it."
+        return WaitingFor(
+            reason=WaitReason.EXPIRED, text="It has expired, and a node is about to fail it."
         )
     return None
 
 
-def _held_by_its_queue(job: Job, facts: Any) -> Waiting | None:
+def _held_by_its_queue(job: Job, facts: Any) -> WaitingFor | None:
     queue = f"queue {quoted(job.queue)}"
     runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
     if facts.everything_is_paused:
-        return Waiting(
-            reason=Reason.EVERYTHING_PAUSED,
+        return WaitingFor(
+            reason=WaitReason.EVERYTHING_PAUSED,
             text="Everything is paused.",
             since=facts.everything_paused_at,
             note=facts.note_of_everything,
         )
     if facts.paused_at is not None:
-        return Waiting(
-            reason=Reason.QUEUE_PAUSED,
+        return WaitingFor(
+            reason=WaitReason.QUEUE_PAUSED,
             text=f"Queue {quoted(job.queue)} is paused.",
             since=facts.paused_at,
             note=facts.note,
         )
     if job.waits_for is WaitsFor.LIMIT and runs_elsewhere:
-        return Waiting(
-            reason=Reason.LIMITS_ELSEWHERE,
+        return WaitingFor(
+            reason=WaitReason.LIMITS_ELSEWHERE,
             text=(
                 f"It cannot start: its limits hold only on Horae's nodes, and {queue} has the"
                 f" backend {quoted(facts.backend)}."
             ),
         )
     if facts.sent is not None:
-        return Waiting(
-            reason=Reason.SENT,
+        return WaitingFor(
+            reason=WaitReason.SENT,
             text=(
                 f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its"
                 " type has claimed it yet."
             ),
         )
     if runs_elsewhere:
-        return Waiting(
-            reason=Reason.UNSENT,
+        return WaitingFor(
+            reason=WaitReason.UNSENT,
             text=f"No message about it was sent yet: {queue} has the backend"
             f" {quoted(facts.backend)}.",
         )
     return None
 
 
-def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> WaitingFor:
     """Return what a job in a lane waits for, by what a claim would choose now."""
     held_by = opens_in = None
     places: list[_Place] = []
@@ -273,7 +273,7 @@ def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Servi
     return _held_by_limit(connection, job, facts, held_by, opens_in)
 
 
-def _in_line(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+def _in_line(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> WaitingFor:
     """Return what a job that waits in no lane waits for: the limit of its queue, or a slot."""
     lanes_wait = connection.execute(LANES_WAIT).scalar_one()
     rooms = room_in_queues(connection)
@@ -338,13 +338,13 @@ class _Place(NamedTuple):
         return not self.ahead.is_least and self.ahead.count < self.kind.free
 
 
-def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> Waiting:
+def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> WaitingFor:
     """Return that a job only waits for a slot; of several kinds of nodes, where it comes first."""
     best = min(places, key=lambda place: (not place.is_next, place.ahead.count))
     ahead, free = best.ahead, best.kind.free
     if best.is_next:
-        return Waiting(
-            reason=Reason.NEXT, text="A node with a free slot takes it next.", ahead=ahead.count
+        return WaitingFor(
+            reason=WaitReason.NEXT, text="A node with a free slot takes it next.", ahead=ahead.count
         )
     slots = sum(place.kind.slots for place in places)
     taken = (
@@ -361,37 +361,37 @@ def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> Waiting:
         text = f"{first}, and {free:,} {'slot is' if free == 1 else 'slots are'} free."
     if facts.fair_by is not None:
         text = f"Queue {quoted(job.queue)} takes turns by {facts.fair_by}. {text}"
-    return Waiting(
-        reason=Reason.SLOT,
+    return WaitingFor(
+        reason=WaitReason.SLOT,
         text=text[0].upper() + text[1:],
         ahead=ahead.count,
         ahead_is_least=ahead.is_least,
     )
 
 
-def _full_queue(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> Waiting:
+def _full_queue(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> WaitingFor:
     """Return that the queue of a job runs as many jobs as it may, or will with those before it."""
     limit = facts.concurrency_limit
     at_once = "1 job" if limit == 1 else f"{limit:,} jobs"
     text = f"Queue {quoted(job.queue)} runs {at_once} at a time, as many as it may."
     if not kinds or job.waits_for is not None:
-        return Waiting(reason=Reason.QUEUE_LIMIT, text=text)
+        return WaitingFor(reason=WaitReason.QUEUE_LIMIT, text=text)
     before = jobs_before(connection, job.id, kinds[0].scope)
     count = before.in_queue(job.queue)
     if count:
         text = f"{text[:-1]}, and {ahead_text(count, is_least=before.is_least)}."
-    return Waiting(
-        reason=Reason.QUEUE_LIMIT, text=text, ahead=count, ahead_is_least=before.is_least
+    return WaitingFor(
+        reason=WaitReason.QUEUE_LIMIT, text=text, ahead=count, ahead_is_least=before.is_least
     )
 
 
 def _held_by_limit(
     connection: Connection, job: Job, facts: Any, bucket_id: int, opens_in: int | None
-) -> Waiting:
+) -> WaitingFor:
     """Return which limit holds a lane back; `opens_in`: microseconds until it allows a start."""
     bucket = connection.execute(BUCKET, {"bucket": bucket_id}).one_or_none()
     if bucket is None:  # it was removed since
-        return Waiting(reason=Reason.UNFILED, text="No node has looked at its limits yet.")
+        return WaitingFor(reason=WaitReason.UNFILED, text="No node has looked at its limits yet.")
     numbers = LimitNumbers.from_json(bucket.declared if bucket.changed is None else bucket.changed)
     # Of a queue's limit the format is shown, because values may be secret.
     of_queue = (facts.queue_limits or {}).get(bucket.limit_name)
@@ -415,8 +415,8 @@ def _held_by_limit(
         )
     ahead = jobs_ahead_in_lane(connection, job.id, facts.lane_id)
     every = (numbers.period or 0) / (numbers.amount or 1) * facts.weight * MICROSECOND
-    return Waiting(
-        reason=Reason.LIMIT,
+    return WaitingFor(
+        reason=WaitReason.LIMIT,
         text=(
             f"Limit {quoted(bucket.limit_name)} ({numbers.text}) holds it back{key}, until {when}."
         ),
@@ -429,11 +429,11 @@ def _held_by_limit(
     )
 
 
-def _waits_for_jobs(connection: Connection, job_id: JobId) -> Waiting:
+def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
     group = connection.execute(GROUP, {"job_id": job_id}).scalar_one_or_none()
     if group is not None:
-        return Waiting(
-            reason=Reason.JOBS,
+        return WaitingFor(
+            reason=WaitReason.JOBS,
             text=f"It waits for the members of group {group} to end.",
             group_id=GroupId(group),
         )
@@ -444,4 +444,4 @@ def _waits_for_jobs(connection: Connection, job_id: JobId) -> Waiting:
     else:
         others = " and others" if len(awaited) > MOST_NAMED else ""
         text = f"It waits for other jobs to end: {', '.join(map(str, named))}{others}."
-    return Waiting(reason=Reason.JOBS, text=text, awaited=named)
+    return WaitingFor(reason=WaitReason.JOBS, text=text, awaited=named)

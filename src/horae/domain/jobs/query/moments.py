@@ -23,7 +23,7 @@ _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """The ends of a range as they are written, of which one may be empty.
 
     `strictly`: the ends themselves are not in it.
@@ -34,17 +34,17 @@ class Range:
     strictly: bool = False
 
 
-def range_of(value: str) -> Range | None:
+def range_of(value: str) -> ValueRange | None:
     """Return the range that a value names; None if it is one value."""
     if value.startswith((">", "<")):
         end = value[1:].removeprefix("=").strip()
         strictly = not value[1:].startswith("=")
-        found = Range(end, "", strictly) if value[0] == ">" else Range("", end, strictly)
+        found = ValueRange(end, "", strictly) if value[0] == ">" else ValueRange("", end, strictly)
     else:
         low, dots, high = value.partition("..")
         if not dots:
             return None
-        found = Range(low.strip(), high.strip())
+        found = ValueRange(low.strip(), high.strip())
     if not (found.low or found.high):
         raise InvalidRequest("the range has neither a beginning nor an end")
     return found
