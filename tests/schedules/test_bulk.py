@@ -47,6 +47,7 @@ def comparable(driver: Driver, name: str) -> tuple[ScheduleView, Any, Any]:
         job_id=None if view.job_id is None else 0,
         partition=0,
         version=0,
+        revision="?",
         rules=replace(view.rules, key="?"),
     )
     return anybody, entries, made
