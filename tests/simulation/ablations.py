@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 
 from horae.client.jobs import cancelling as client_cancelling
 from horae.domain.cluster import Contact, Isolation, Silences
+from horae.domain.limits.rate import TokenBucket
 from horae.runtime.bodies import finished_run
 from horae.runtime.claims.lost_replies import LostReplies
 from horae.runtime.journal import Begun, Journal, Journals
 from horae.runtime.liveness import Sweeper
 from horae.runtime.settling import Repetition, Settler
 from horae.storage.jobs import claims, jobs
-from horae.storage.jobs.limits import limited_claims
+from horae.storage.jobs.limits import lane_claims, limited_claims
 from horae.storage.nodes import nodes
 from horae.storage.outcomes import run_ending, settling
 from horae.storage.schedules import writing
@@ -155,6 +156,16 @@ ABLATIONS: Final = (
         "limit-not-counted",
         "a queue's limit counts the jobs that run",
         statement(limited_claims, "CLAIM", removals.unlimited),
+    ),
+    Ablation(
+        "start-not-counted",
+        "a start takes a token of its rate",
+        instead(TokenBucket, "taken", lambda bucket, _weight: bucket),
+    ),
+    Ablation(
+        "start-counted-early",
+        "a start under a rate has a moment at which its claim held the limit",
+        statement(lane_claims, "_NOW", removals.moment_before_the_lock),
     ),
     Ablation(
         "fair-queue-starves",

@@ -5,8 +5,10 @@ import math
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, product
-from typing import Any, Final
+from itertools import groupby, pairwise, product
+from typing import Any, Final, NamedTuple
+
+from tests.simulation.world import EPOCH
 
 ENDED: Final = frozenset({"finished", "failed", "cancelled"})
 PASSED_BY: Final = 2
@@ -42,6 +44,13 @@ class History:
             if row["type"] == types and row["state"] == "started" != row["old_state"]:
                 yield row
 
+    def starts_by_key(self, types: str) -> Mapping[Any, list["Start"]]:
+        """Return the starts of jobs of a type in the order of their commits, by the key of their limits."""
+        found: defaultdict[Any, list[Start]] = defaultdict(list)
+        for row in self.starts(types):
+            found[self.key(row["job_id"])].append(Start.of(row))
+        return found
+
     def ended(self) -> Mapping[int, int]:
         """Return the number of the change that ended each job; a cancelled job may be released later."""
         found: dict[int, int] = {}
@@ -53,6 +62,24 @@ class History:
     def key(self, job: int) -> Any:
         """Return the parameter that the limits of a job are by."""
         return json.loads(self.jobs[job]["params"] or "{}").get("key") if job in self.jobs else None
+
+
+class Start(NamedTuple):
+    """A start of a job under a rate.
+
+    `claim`: what the starts of one claim have in common; `counted`: the moment at which its limit has counted it, by the
+    clock of the database; `made`: when the statement arrived that started it; both in virtual seconds.
+    """
+
+    claim: tuple[str, float]
+    counted: float
+    made: float
+
+    @classmethod
+    def of(cls, row: Any) -> "Start":
+        """Return the start that a change of a job is."""
+        counted = (row["started_at"] - int(EPOCH * 1e6)) / 1e6
+        return cls((row["node_id"], row["at"]), counted, row["at"])
 
 
 def broken_features(database: sqlite3.Connection, answers: Any) -> Iterator[str]:
@@ -94,25 +121,43 @@ def _one_at_a_time(history: History) -> Iterator[str]:
 
 
 def _rates(history: History) -> Iterator[str]:
-    """No window has more starts than its length allows."""
+    """No window has more starts than its length allows, at the moments at which the limit counted them.
+
+    A start is counted while its claim holds the limit. The statement that starts the job follows later, or much later if the
+    database is slow; what it does then was allowed at the counted moment, so its own moment says nothing about the limit.
+    """
     if not history.answers.steady_clock:
         return
     for kind, (rate, burst) in RATES.items():
-        moments: defaultdict[Any, list[float]] = defaultdict(list)
-        for row in history.starts(kind):
-            moments[history.key(row["job_id"])].append(row["at"])
-        for key, at in moments.items():
-            yield from _too_many(
-                f"{kind} with key {key}", at, lambda length, r=rate, b=burst: r * length + b
-            )
+        for key, starts in history.starts_by_key(kind).items():
+            name = f"{kind} with key {key}"
+            yield from _untrue_moments(name, starts)
+            yield from _too_many(name, starts, lambda length, r=rate, b=burst: r * length + b)
     for kind, (most, period) in WINDOWS.items():
-        at = [row["at"] for row in history.starts(kind)]
+        starts = [Start.of(row) for row in history.starts(kind)]
+        yield from _untrue_moments(kind, starts)
         yield from _too_many(
-            kind, at, lambda length, m=most, p=period: m if length < p - TOLERANCE else math.inf
+            kind, starts, lambda length, m=most, p=period: m if length < p - TOLERANCE else math.inf
         )
 
 
-def _too_many(name: str, moments: Sequence[float], allowed: Any) -> Iterator[str]:
+def _untrue_moments(name: str, starts: Sequence[Start]) -> Iterator[str]:
+    """Each start is counted when its claim holds the limit: after the claim before it, and before the job is started.
+
+    Without this rule a claim could spread its starts over moments at which it did not make them.
+    """
+    for last, start in pairwise(starts):
+        if start.claim != last.claim and start.counted < last.made - TOLERANCE:
+            yield f"a start of {name} at {start.made:.6f} is counted at {start.counted:.6f}, before the last one was made"
+            return
+    for start in starts:
+        if start.counted > start.made + TOLERANCE:
+            yield f"a start of {name} at {start.made:.6f} is counted at {start.counted:.6f}, which is later"
+            return
+
+
+def _too_many(name: str, starts: Sequence[Start], allowed: Any) -> Iterator[str]:
+    moments = sorted(start.counted for start in starts)
     for first, begin in enumerate(moments):
         for last in range(first + 1, len(moments)):
             if last - first + 1 > allowed(moments[last] - begin) + TOLERANCE * 10:

@@ -15,7 +15,7 @@ from horae.domain.jobs import AttemptOutcome, Claim, Job, NodeId
 from horae.domain.limits import Chooser
 from horae.runtime.liveness import Sweeper
 from horae.runtime.settling import Settler
-from horae.storage.engine import POSTGRESQL, SQLITE, Direct, PerDialect, member_of
+from horae.storage.engine import POSTGRESQL, SQLITE, Direct, PerDialect, member_of, microseconds_now
 from horae.storage.jobs import claims, jobs, queues
 from horae.storage.jobs.limits import limited_claims
 from horae.storage.outcomes import cancelling, settling, settling_statements
@@ -119,6 +119,11 @@ def unlimited() -> Any:
     limit = queues.c.concurrency_limit
     made._where_criteria = (or_(limit.is_(None), place <= limit),)  # noqa: SLF001
     return claims.start_in_order(made)
+
+
+def moment_before_the_lock() -> Any:
+    """Select a moment of half a second ago, as if a claim had read the clock and then waited for the limit."""
+    return select(microseconds_now() - 500_000)
 
 
 def cancelling_anything() -> AbstractContextManager[Any]:

@@ -20,18 +20,18 @@ CREATE TABLE sim_effects (job INTEGER NOT NULL, attempt INTEGER NOT NULL, lease 
 CREATE TABLE sim_history (
     number INTEGER PRIMARY KEY AUTOINCREMENT, job_id INTEGER NOT NULL, type TEXT, queue TEXT, schedule_id INTEGER,
     old_state TEXT, state TEXT, old_lease INTEGER, lease INTEGER, node_id TEXT, attempt INTEGER, progress INTEGER,
-    lane INTEGER, at REAL
+    lane INTEGER, started_at INTEGER, at REAL
 );
 CREATE TRIGGER sim_created AFTER INSERT ON horae_jobs BEGIN
-    INSERT INTO sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, lane, at)
+    INSERT INTO sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, lane, started_at, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, NEW.state, NEW.lease, NEW.node_id, NEW.attempt,
-            NEW.progress_percentage, NEW.lane_id, sim_time());
+            NEW.progress_percentage, NEW.lane_id, NEW.started_at, sim_time());
 END;
 CREATE TRIGGER sim_changed AFTER UPDATE OF state, lease, node_id, attempt, progress_percentage, lane_id ON horae_jobs BEGIN
     INSERT INTO sim_history (job_id, type, queue, schedule_id, old_state, state, old_lease, lease, node_id, attempt,
-                             progress, lane, at)
+                             progress, lane, started_at, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, OLD.state, NEW.state, OLD.lease, NEW.lease, NEW.node_id,
-            NEW.attempt, NEW.progress_percentage, NEW.lane_id, sim_time());
+            NEW.attempt, NEW.progress_percentage, NEW.lane_id, NEW.started_at, sim_time());
 END;
 """
 

@@ -20,22 +20,24 @@ CREATE FUNCTION sim.microseconds(moment timestamptz) RETURNS bigint LANGUAGE sql
 CREATE TABLE sim_effects (job bigint NOT NULL, attempt int NOT NULL, lease bigint NOT NULL, part int NOT NULL);
 CREATE TABLE sim_history (
     number bigint GENERATED ALWAYS AS IDENTITY, job_id bigint NOT NULL, type text, queue text, schedule_id bigint,
-    old_state text, state text, old_lease bigint, lease bigint, node_id text, attempt int, progress int, lane bigint, at float8
+    old_state text, state text, old_lease bigint, lease bigint, node_id text, attempt int, progress int, lane bigint,
+    started_at bigint, at float8
 );
 
 CREATE FUNCTION sim.created() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO public.sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, lane, at)
+    INSERT INTO public.sim_history (job_id, type, queue, schedule_id, state, lease, node_id, attempt, progress, lane, started_at,
+                                    at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, NEW.state, NEW.lease, NEW.node_id, NEW.attempt,
-            NEW.progress_percentage, NEW.lane_id, sim.moment());
+            NEW.progress_percentage, NEW.lane_id, sim.microseconds(NEW.started_at), sim.moment());
     RETURN NULL;
 END $$;
 CREATE TRIGGER sim_created AFTER INSERT ON public.horae_jobs FOR EACH ROW EXECUTE FUNCTION sim.created();
 
 CREATE FUNCTION sim.changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO public.sim_history (job_id, type, queue, schedule_id, old_state, state, old_lease, lease, node_id, attempt,
-                                    progress, lane, at)
+                                    progress, lane, started_at, at)
     VALUES (NEW.id, NEW.type, NEW.queue, NEW.schedule_id, OLD.state, NEW.state, OLD.lease, NEW.lease, NEW.node_id,
-            NEW.attempt, NEW.progress_percentage, NEW.lane_id, sim.moment());
+            NEW.attempt, NEW.progress_percentage, NEW.lane_id, sim.microseconds(NEW.started_at), sim.moment());
     RETURN NULL;
 END $$;
 CREATE TRIGGER sim_changed AFTER UPDATE OF state, lease, node_id, attempt, progress_percentage, lane_id
