@@ -52,6 +52,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Schedules.reset": "only for declared schedules: tests/schedules/test_overrides.py",
     "Sweeper._clean:logs.forget": "only with log lines that are old: tests/runtime/test_job_logs.py",
     "schedules_row:reading.similar_to": "only for names that no schedule has: tests/cli/test_did_you_mean.py",
+    "shown_names": "only for changes that name schedules by their ids: tests/api/test_audit.py",
     "writer_to": "only for bodies that log: tests/runtime/test_job_logs.py",
     "Queues.set_backend": "only with a backend: tests/runtime/test_dispatching.py",
     "check_backends": "only with a backend: tests/runtime/test_dispatching.py",

@@ -24,7 +24,7 @@ from horae import (
 )
 from horae.client.changes import ChangeRequest
 from horae.client.jobs import waiting
-from horae.client.operations import ChangeLog, Queues, depths
+from horae.client.operations import ChangeLog, Queues, depths, names_of
 from horae.client.schedules import first_shares, page_of, ring_of
 from horae.domain.jobs import JobId, NodeId
 from horae.live import LiveReport
@@ -194,8 +194,11 @@ class Story:
         again(lambda: schedules.add("threaded", name="far", cron=FAR), Conflict)
         again(lambda: schedules.run_now("far"), Conflict)
         again(lambda: schedules.alter("far", cron="0 1 1 1 *"))
+        to_come = again(lambda: schedules.get("far")).next_start
         again(lambda: schedules.pause("far"))
+        again(lambda: schedules.why("far", to_come))
         again(lambda: schedules.resume("far"))
+        again(lambda: schedules.why("far", to_come))
         again(
             lambda: (
                 schedules.list(),
@@ -206,6 +209,11 @@ class Story:
         )
         again(lambda: (page_of(database), ring_of(database), first_shares(database)))
         wait_until(lambda: again(lambda: schedules.statistics("one")).total_runs >= 1)
+        one = again(lambda: schedules.get("one"))
+        again(lambda: schedules.preview(cron="0 3 * * *"))
+        again(lambda: (schedules.lanes([one.id]), schedules.lanes([])))
+        (newest, *_) = again(lambda: schedules.ticks("one"))
+        again(lambda: (schedules.why("far"), schedules.why("one", newest.nominal_time)))
         wait_until(
             lambda: rows(
                 self.horae, "SELECT 1 FROM horae_jobs WHERE type = 'late' AND state = 'cancelled'"
@@ -233,6 +241,7 @@ class Story:
         audit = ChangeLog(database)
         again(lambda: audit.settle(ChangeRequest("alice", "job.cancel", "1"), "refused"))
         again(audit.page)
+        again(lambda: names_of(database, "schedule", "one"))
         again(lambda: look(database))
         again(lambda: depths(database, []))
         letters = again(lambda: self.horae.jobs.list(types=["writing"])).jobs
@@ -255,8 +264,10 @@ class Story:
         taking_turns = again(lambda: jobs.start_many("limited", [{}] * 3, owner="bob"))
         again(lambda: (jobs.waiting_reason(taking_turns[-1]), jobs.weight(taking_turns[-1])))
         again(lambda: jobs.list(query="owner:bob"))
+        again(lambda: jobs.count_matching("schedule:one"))
         again(lambda: jobs.logs(1, limit=1), NotFound)
         later = [again(lambda: jobs.start("looped", delay="1h")).id for _ in range(2)]
+        again(lambda: jobs.why(later[0]))
         again(lambda: jobs.cancel_many(query=f"id:{later[0]}", preview=True))
         for change, state in (
             (partial(jobs.reschedule_many, delay="2h"), "pending"),
