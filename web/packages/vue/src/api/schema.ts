@@ -2428,7 +2428,7 @@ export interface components {
              */
             note: string | null;
             /** @description What decides first, for programs. */
-            reason: components["schemas"]["Reason"];
+            reason: components["schemas"]["WaitReason"];
             /**
              * Reckoned
              * @description What the estimate follows from.
@@ -3507,12 +3507,6 @@ export interface components {
             note?: string | null;
         };
         /**
-         * Reason
-         * @description What a pending job waits for, or what another job does.
-         * @enum {string}
-         */
-        Reason: "jobs" | "planned" | "retry" | "expired" | "everything_paused" | "queue_paused" | "limits_elsewhere" | "limit" | "queue_limit" | "sent" | "unsent" | "no_node" | "unknown_type" | "unserved_queue" | "unfiled" | "slot" | "next" | "gone" | "running" | "stopping" | "ended";
-        /**
          * Scale
          * @description How many nodes a deployment needs.
          */
@@ -4088,6 +4082,12 @@ export interface components {
              */
             until: string;
         };
+        /**
+         * WaitReason
+         * @description What a pending job waits for, or what another job does.
+         * @enum {string}
+         */
+        WaitReason: "jobs" | "planned" | "retry" | "expired" | "everything_paused" | "queue_paused" | "limits_elsewhere" | "limit" | "queue_limit" | "sent" | "unsent" | "no_node" | "unknown_type" | "unserved_queue" | "unfiled" | "slot" | "next" | "gone" | "running" | "stopping" | "ended";
         /**
          * WantedSchedule
          * @description What a schedule is to be.
