@@ -18,8 +18,9 @@ from tests.harness.nodes import running_node
 
 
 def entries(horae: Horae) -> Sequence[ChangeEntry]:
-    """The oldest first."""
-    return ChangeLog(horae.components.database).page().entries[::-1]
+    """The oldest first, without those of nodes that have stopped."""
+    found = ChangeLog(horae.components.database).page().entries[::-1]
+    return [entry for entry in found if entry.action != "node.left"]
 
 
 def last(horae: Horae) -> tuple[str, str, str, Any, Any]:

@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
+from horae.storage.history.tables import history, history_state
 from horae.storage.jobs.group_tables import dependencies, group_parts, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.log_tables import job_logs
@@ -138,6 +139,14 @@ LANE: Final[Row] = {
     "weight": 1,
 }
 LANE_BUCKET: Final[Row] = {"lane_id": 1, "bucket_id": 1}
+HISTORY: Final[Row] = {
+    "seconds": 10,
+    "start": NOW,
+    "everything": "{}",
+    "queues": "{}",
+    "types": "{}",
+}
+HISTORY_STATE: Final[Row] = {"id": 1, "reached": NOW, "behind": "{}"}
 
 VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_groups_on_failure", groups, {**GROUP, "on_failure": "stop"}),
@@ -163,6 +172,8 @@ VIOLATIONS: Final[list[tuple[str, Table, Row]]] = [
     ("horae_jobs_readable", jobs, {**JOB, "expires_at": datetime(9999, 12, 31, 1, tzinfo=UTC)}),
     ("horae_job_attempts_outcome", job_attempts, {**ATTEMPT, "outcome": "lost"}),
     ("horae_job_logs_dropped", job_logs, {**LOG_LINE, "dropped": 0}),
+    ("horae_history_seconds", history, {**HISTORY, "seconds": 0}),
+    ("horae_history_state_only_row", history_state, {**HISTORY_STATE, "id": 2}),
     ("horae_deployments_min_replicas", deployments, {**DEPLOYMENT, "min_replicas": -1}),
     ("horae_deployments_replaced", deployments, {**DEPLOYMENT, "id": 1, "replaced_by": 1}),
     ("horae_schedules_trigger_kind", schedules, {**SCHEDULE, "trigger_kind": "moon"}),
@@ -267,6 +278,8 @@ KEYS: Final[list[tuple[str, Table, Row, Row]]] = [
     ("horae_lanes_pkey", lanes, {**LANE, "id": 1}, {**LANE, "id": 1, "identity": "other"}),
     ("horae_lanes_identity_key", lanes, LANE, {**LANE, "priority": 1}),
     ("horae_lane_buckets_pkey", lane_buckets, LANE_BUCKET, LANE_BUCKET),
+    ("horae_history_pkey", history, HISTORY, {**HISTORY, "everything": "[]"}),
+    ("horae_history_state_pkey", history_state, HISTORY_STATE, HISTORY_STATE),
     ("horae_audit_pkey", change_log, {**AUDIT, "id": 1}, {**AUDIT, "id": 1, "action": "retry"}),
     ("horae_sessions_pkey", sessions, SESSION, {**SESSION, "token_hash": "other"}),
 ]
