@@ -67,7 +67,7 @@ def expect_the_life_of(job: int, received: list[Any]) -> None:
 def test_two_foreign_clients_follow_a_job(page: Page, node: Served) -> None:
     page.goto(node.url)
     page.evaluate(IN_BROWSER, f"{node.url}api/events/")
-    page.wait_for_function("window.received.length > 0")
+    wait_until(lambda: page.evaluate("window.received.length > 0"))
     with node_js(f"{node.url}api/events/") as from_node:
         job = node.begin("import_people", rows=2)
     expect_the_life_of(job, from_node)

@@ -79,6 +79,7 @@ def test_parameters_are_copied_on_a_page_without_a_clipboard(page: Page, held: S
     job = held.begin("import_people", rows=7)
     page.add_init_script(WITHOUT_CLIPBOARD)
     page.goto(f"jobs/{job}")
+    page.get_by_test_id("parameters").click()
     page.get_by_role("button", name="Copy parameters").click()
     expect(page.get_by_test_id("notice-done")).to_contain_text("Copied.")
     page.get_by_role("link", name="Jobs", exact=True).first.click()

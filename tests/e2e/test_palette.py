@@ -128,5 +128,5 @@ def test_a_german_browser_is_served_in_german(browser: Browser, node: Served) ->
     with browser.new_context(base_url=node.url, locale="de-AT") as german:
         page = german.new_page()
         page.goto("nowhere")
-        expect(page.get_by_role("link", name="Zur Übersicht")).to_be_visible()
+        expect(page.get_by_role("link", name="Sehen, was jetzt nicht stimmt")).to_be_visible()
         expect(page.locator("html")).to_have_attribute("lang", "de")
