@@ -1,5 +1,7 @@
 """What people come to a job's page for, with few clicks: why it waits, until when, and with which parameters."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -39,6 +41,7 @@ def test_who_paused_what_a_job_waits_for_and_why(page: Page, node: Served) -> No
     expect(page.get_by_test_id("estimate")).to_have_text("no ground for an estimate")
     clicks.on(page.get_by_test_id("why").get_by_role("link", name="default"))
     assert clicks.count <= MOST_CLICKS
+    expect(page).to_have_url(re.compile(r"/queues/default$"))
     page.go_back()
     post(node, "queues/default/resume/")
     expect(page.get_by_test_id("job-state")).to_contain_text("Finished")

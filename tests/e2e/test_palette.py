@@ -77,7 +77,7 @@ def test_the_palette_says_what_it_finds_and_keeps_what_is_typed_beside_it(
     settle(page)
     search = page.get_by_test_id("search")
     search.fill("half a wor")
-    page.keyboard.press("Control+k")
+    open_palette(page)
     page.keyboard.insert_text("nothing is called so")
     status = page.get_by_role("dialog").get_by_role("status")
     expect(status).to_contain_text("Nothing found")

@@ -168,6 +168,7 @@ def test_a_query_is_completed_and_mended_by_key(page: Page, node: Served, faults
     # What is typed, but not applied, is there after a look at another page.
     page.keyboard.type("g")
     page.get_by_role("link", name="Queues").first.click()
+    expect(page).to_have_url(re.compile(r"/queues$"))
     page.go_back()
     expect(field).to_have_value("type:send_letter state:pending")
     field.press("Enter")
