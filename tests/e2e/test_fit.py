@@ -34,6 +34,12 @@ def long_named(node: Served) -> Served:
         f"queues/{LONG_NAME}_queue/pause/",
         note="until the warehouse in Amsterdam answers again",
     )
+    schedules = {each["name"]: each["id"] for each in node.read("schedules/")["schedules"]}
+    post(
+        node,
+        f"schedules/{schedules['back_up']}/pause/",
+        note="until the warehouse in Amsterdam answers again",
+    )
     node.begin(LONG_NAME)
     return node
 
@@ -46,6 +52,8 @@ def test_long_names_push_no_column_off_and_make_no_tall_rows(
     for view in TABLES:
         page.goto(view)
         settle(page)
+        if view == "schedules":
+            expect(page.get_by_test_id("lane").first).to_be_visible()
         assert page.evaluate(OVERFLOWING) == [], view
         assert page.evaluate(TALLEST_ROW) <= 110, view
     page.goto("jobs")
