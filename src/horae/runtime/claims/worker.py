@@ -86,7 +86,7 @@ class Worker:
 
         def claimer_of(kind: Kind) -> Claimer:
             only = replace(scope, types=kind[:1], queues=kind[1:])
-            return Claimer(environment.database, only, timing.claimer, self._rng)
+            return Claimer(environment.database, only, timing.claimer, environment.rng)
 
         self._gathering = Gathering(registry, scope.types, claimer_of)
         self._suspects = Suspects(environment.database, self._timing.suspect_pause, self._rng)
