@@ -240,7 +240,7 @@ async def test_what_a_problem_counted_is_found_by_its_search(horae: Horae, clien
     (problem,) = seen["problems"]
     assert datetime.fromisoformat(problem["since"]) <= datetime.fromisoformat(seen["at"])
     counted = problem["counted"]
-    found = await client("auditor").get("/api/jobs/", params={"q": counted["query"]})
+    found = await client("auditor").get("/api/jobs/", params={"query": counted["query"]})
     assert len(found.json()["jobs"]) == counted["count"] == 6
 
 

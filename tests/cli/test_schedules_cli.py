@@ -363,7 +363,7 @@ class TestOne:
         (tick,) = values(bare("schedules", "ticks", "nightly", "--json"))["ticks"]
         assert (tick["decision"], tick["reason"], tick["job_id"]) == ("fired", "manual", job)
         (line,) = bare("schedules", "ticks", "nightly").stdout.splitlines()[1:]
-        assert re.search(rf"\bfired +manual +{job} .* knows its type\.$", line)
+        assert re.search(rf"\bfired +manual +{job} .* no node runs jobs\.$", line)
         statistics = values(bare("schedules", "stats", "nightly", "--json"))
         assert (statistics["total_runs"], statistics["total_crashes"], statistics["open_runs"]) == (
             0,
