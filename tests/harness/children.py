@@ -53,7 +53,7 @@ def _run(
     os.environ.clear()
     os.environ.update(environment)
     # The parent is the fork server, which outlives the node: a child ends when its pipe is closed.
-    vars(process)["_parent_process"] = None
+    setattr(process, "_parent_process", None)  # noqa: B010 - private
     try:
         target(*args)
     finally:
@@ -83,8 +83,8 @@ def _parent_of(process: int) -> int:
 def fork_children() -> None:
     """Let the nodes of this process fork what they start, from now on."""
     _server.set_forkserver_preload([*IMPORTED])
-    vars(child_process)["_spawn"] = ForkedChildren()
-    vars(heartbeat)["start_helper"] = start_forked_helper
+    setattr(child_process, "_spawn", ForkedChildren())  # noqa: B010 - private
+    setattr(heartbeat, "start_helper", start_forked_helper)  # noqa: B010 - a module
 
 
 @contextmanager

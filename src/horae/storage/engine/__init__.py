@@ -49,7 +49,7 @@ from horae.storage.engine.dialect import (
     seconds_since,
     shifted,
 )
-from horae.storage.engine.direct import Direct
+from horae.storage.engine.direct import Direct, Returning
 from horae.storage.engine.failures import (
     DATABASE_ERRORS,
     advice_for,
@@ -134,6 +134,7 @@ __all__ = [
     "RawStatement",
     "ReadReplica",
     "Reads",
+    "Returning",
     "SameDatabase",
     "TextList",
     "Threads",

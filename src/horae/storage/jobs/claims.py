@@ -43,6 +43,7 @@ from horae.storage.engine import (
     MOST_LEASES,
     Direct,
     PerDialect,
+    Returning,
     and_readable,
     constant,
     database_now,
@@ -167,12 +168,12 @@ def start_in_order(chosen: Select[Any]) -> Direct:
     """Start the jobs with the chosen ids, and return their claims in order."""
     claimed = start(one_of(jobs.c.id, chosen))
     rows = claimed.returning(*CLAIMED, jobs.c.run_at).cte("claimed")
-    in_order = select(*(rows.c[name] for name in Claim._fields)).order_by(
+    in_order: Any = select(*(rows.c[name] for name in Claim._fields)).order_by(
         rows.c.priority.desc(), rows.c.run_at, rows.c.id
     )
     # SQLite cannot order the rows of RETURNING; `execute_claim` does.
     run_at = type_coerce(jobs.c.run_at, BigInteger()).label("run_at")
-    return Direct(PerDialect(in_order, claimed.returning(*CLAIMED, run_at)))
+    return Direct(PerDialect[Returning](in_order, claimed.returning(*CLAIMED, run_at)))
 
 
 _last = jobs.alias("last")

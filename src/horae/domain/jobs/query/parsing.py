@@ -213,7 +213,7 @@ def _text_or_id(value: _Value) -> Condition:
 
 
 def _path(field: str) -> tuple[str, ...]:
-    names = tuple(field.split("."))
+    names = field.split(".")
     if names[0] == "params" and len(names) > 1:
         names = names[1:]
     elif names[0] == "params" or not _IDENTIFIER.fullmatch(field):
@@ -234,7 +234,7 @@ def _path(field: str) -> tuple[str, ...]:
         )
     if len(names) > MOST_NAMES:
         raise InvalidRequest(f"the path of a parameter has at most {MOST_NAMES} names")
-    return names
+    return tuple(names)
 
 
 def _literals(value: _Value) -> tuple[Literal, ...]:

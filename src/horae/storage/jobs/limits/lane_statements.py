@@ -148,7 +148,7 @@ _turn = (
 )
 
 
-def _first_lanes(opened: Select[tuple[int]]) -> Select[Any]:
+def _first_lanes(opened: Select[tuple[int]]) -> "Select[*tuple[Any, ...]]":
     chosen = (
         select(_free.subquery("free").c.id)
         .union_all(select(opened.subquery("opened_lanes").c.id))
