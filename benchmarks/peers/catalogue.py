@@ -134,7 +134,7 @@ PEERS: tuple[Peer, ...] = (
         "celery",
         Durability.MEMORY,
         "prefork with one process, no results",
-        ("celery==5.7.0", "packaging", REDIS, SQLALCHEMY, PSYCOPG),
+        ("celery==5.7.0", "packaging==26.3", REDIS, SQLALCHEMY, PSYCOPG),
         remark="a job is acknowledged before it runs, so a crash loses it",
     ),
     Peer(
@@ -142,7 +142,7 @@ PEERS: tuple[Peer, ...] = (
         "celery",
         Durability.MEMORY,
         "prefork with one process, results in PostgreSQL",
-        ("celery==5.7.0", "packaging", REDIS, SQLALCHEMY, PSYCOPG),
+        ("celery==5.7.0", "packaging==26.3", REDIS, SQLALCHEMY, PSYCOPG),
         variant="results",
         remark="results are committed rows, jobs are not",
     ),

@@ -63,6 +63,8 @@ NODE_FIELDS = {
     "cause_of_death",
 }
 TYPE_FIELDS = {
+    "batch",
+    "within",
     "name",
     "description",
     "declared_in",

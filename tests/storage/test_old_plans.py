@@ -10,7 +10,7 @@ from horae.domain.jobs.job import NodeId
 from horae.storage.engine import direct
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation
-from horae.storage.jobs.claims import ClaimScope
+from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.creation import JobRow
 from horae.storage.migrations.runner import upgrade
 
@@ -27,6 +27,9 @@ def connection(
 ) -> Iterator[Connection]:
     """A connection of which PostgreSQL has kept a plan for claims from an empty table."""
     monkeypatch.setattr(direct, "SLOW", math.inf)
+    # Its own statement: the one of the process may have been planned anew by another test.
+    statement = claims.CLAIM[Part.ALL]._statement  # noqa: SLF001
+    monkeypatch.setitem(claims.CLAIM, Part.ALL, direct.Direct(statement))
     upgrade(postgres_database)
     with postgres_database.autocommit_engine.connect() as connection:
         for table in ("horae_jobs", "horae_queues"):
