@@ -1,6 +1,6 @@
 """The figures of one bucket, and how figures are merged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
@@ -168,34 +168,26 @@ def bucket_of(ended: Ended, seen: Seen | None) -> HistoryBucket:
 
 def merged(parts: Sequence[Figures]) -> Figures:
     """Return the figures of consecutive times as those of one time."""
-    seen = [each.gauges for each in parts if each.gauges is not None]
-    gauges = None
-    if seen:
-        gauges = Gauges(
-            waiting=max(each.waiting for each in seen),
-            lateness=max(each.lateness for each in seen),
-            slots=max((each.slots for each in seen if each.slots is not None), default=None),
-            slots_used=max(each.slots_used for each in seen),
-        )
-    return _with_counts(parts, gauges)
+    return _combined(parts, max)
 
 
 def all_together(parts: Sequence[Figures]) -> Figures:
     """Return the figures of several queues, or types, at one time as those of one."""
+    return _combined(parts, sum)
+
+
+def _combined(parts: Sequence[Figures], combine: Callable[[Iterable[int]], int]) -> Figures:
+    """Return figures as one; `combine`: makes one number of the jobs that were seen in each."""
     seen = [each.gauges for each in parts if each.gauges is not None]
     gauges = None
     if seen:
         gauges = Gauges(
-            waiting=sum(each.waiting for each in seen),
+            waiting=combine(each.waiting for each in seen),
             lateness=max(each.lateness for each in seen),
-            # A slot that serves several of them is one slot.
+            # A slot that serves several queues or types is one slot.
             slots=max((each.slots for each in seen if each.slots is not None), default=None),
-            slots_used=sum(each.slots_used for each in seen),
+            slots_used=combine(each.slots_used for each in seen),
         )
-    return _with_counts(parts, gauges)
-
-
-def _with_counts(parts: Sequence[Figures], gauges: Gauges | None) -> Figures:
     return Figures(
         finished=sum(each.finished for each in parts),
         failed=sum(each.failed for each in parts),
