@@ -181,19 +181,11 @@ VIEW: Final[Select[Any]] = select(
 ).order_by(nodes.c.started_at, nodes.c.id)
 REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(nodes.c.id)
 _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
-REMOVE_DEAD: Final = (
-    delete(nodes)
-    .where(~_has_jobs, member_of(nodes.c.id, "ids"))
-    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
-)
-LEAVE: Final = (
-    delete(nodes)
-    .where(nodes.c.id == bindparam("node"))
-    .returning(nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
-)
-LIVING: Final = select(
-    nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at
-).order_by(nodes.c.started_at)
+_LIFE: Final = (nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
+"""The columns from which a `NodeLife` is made."""
+REMOVE_DEAD: Final = delete(nodes).where(~_has_jobs, member_of(nodes.c.id, "ids")).returning(*_LIFE)
+LEAVE: Final = delete(nodes).where(nodes.c.id == bindparam("node")).returning(*_LIFE)
+LIVING: Final = select(*_LIFE).order_by(nodes.c.started_at)
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
 
 
