@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -110,15 +110,16 @@ def _check_together(job_type: Any) -> None:
             raise InvalidRequest(f"{name} is {model!r}, expected a Pydantic model")
 
 
-def whole(least: int, besides: str = "") -> Callable[[str, Any], int]:
+def whole(
+    least: int, besides: str = "", *, most: int = LARGEST_NUMBER
+) -> Callable[[str, Any], int]:
     """Return the parser of a whole number; `besides`: what else the option may be."""
 
     def parse(name: str, given: Any) -> int:
         fine = isinstance(given, int) and not isinstance(given, bool)
-        if not fine or not least <= given <= LARGEST_NUMBER:
+        if not fine or not least <= given <= most:
             raise InvalidRequest(
-                f"{name} is {given!r}, expected a whole number from {least} to"
-                f" {LARGEST_NUMBER}{besides}"
+                f"{name} is {given!r}, expected a whole number from {least} to {most}{besides}"
             )
         return int(given)
 
@@ -160,14 +161,7 @@ def grace_time(name: str, given: object) -> timedelta:
 
 def batch_size(name: str, given: object) -> int | None:
     """Parse how many jobs a body takes at once; None for one body for each job."""
-    if given is None:
-        return None
-    fine = isinstance(given, int) and not isinstance(given, bool)
-    if not fine or not 1 <= cast("int", given) <= MOST_IN_BATCH:
-        raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected a whole number from 1 to {MOST_IN_BATCH}, or None"
-        )
-    return cast("int", given)
+    return None if given is None else whole(1, " or None", most=MOST_IN_BATCH)(name, given)
 
 
 def gathering_time(name: str, given: object) -> timedelta:
