@@ -380,7 +380,9 @@ class Database(BuiltAnewInChild):
         return engine
 
     def _listen_tolerantly(self, engine: Engine) -> Engine:
-        """Listen, and load unreadable values as `UNREADABLE`; not for the engines of bodies."""
+        """Listen, allow `Direct` statements, and load unreadable values as `UNREADABLE`; not for
+        the engines of bodies.
+        """
         event.listen(engine, "connect", allow_direct)
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
 
-from horae.storage.engine.dialect import PerDialect
+from horae.storage.engine.dialect import SQLITE, PerDialect
 
 Convert: TypeAlias = Callable[[Any], Any]
 Returning: TypeAlias = Insert | Update | Delete | Select[Any]
@@ -145,5 +145,6 @@ def _compile(statement: Returning, dialect: Dialect) -> _Compiled:
         converted=converted,
         order=None if made.positiontup is None else tuple(made.positiontup),
         columns=columns,
-        planned_at=-math.inf,
+        # SQLite makes plans for no size of a table, so they do not grow old.
+        planned_at=math.inf if dialect.name == SQLITE else -math.inf,
     )
