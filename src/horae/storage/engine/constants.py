@@ -28,9 +28,12 @@ class Keyword(String):
     comparator_factory = KeywordComparator
 
 
-def constant(value: StrEnum | int) -> ColumnElement[Any]:
-    """Return a member of an enumeration, or a whole number, as a literal."""
-    return literal_column(f"'{value.value}'" if isinstance(value, StrEnum) else str(value))
+def constant(value: str | int) -> ColumnElement[Any]:
+    """Return a constant of the program as a literal, such as a member of an enumeration.
+
+    Never call it with a value from outside: a quote in it would end the literal.
+    """
+    return literal_column(f"'{value}'" if isinstance(value, str) else str(value))
 
 
 def _as_constant(value: Any) -> Any:

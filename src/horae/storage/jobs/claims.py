@@ -28,7 +28,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal_column,
     or_,
     select,
     true,
@@ -107,7 +106,7 @@ class ClaimScope:
     queues: Sequence[str] | None = None
 
 
-_own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
+_own: Final = constant(OWN_BACKEND)
 IS_CLOSED: Final = or_(
     queues.c.paused_at.is_not(None), func.coalesce(queues.c.backend, _own) != _own
 )
@@ -295,19 +294,10 @@ def execute_claim(
     rows = statement.all(connection, parameters)
     # The form for SQLite also returns `run_at`, and its rows are in no order.
     if rows and len(rows[0]) > len(Claim._fields):
-        rows = sorted(rows, key=_order_of)
-        return [Claim._make(row[:-1]) for row in rows]
+        found = [(Claim._make(row[:-1]), row[-1]) for row in rows]
+        found.sort(key=lambda each: (-each[0].priority, each[1], each[0].id))
+        return [claim for claim, _ in found]
     return [Claim._make(row) for row in rows]
-
-
-_ID, _PRIORITY, _RUN_AT = (
-    *(Claim._fields.index(name) for name in ("id", "priority")),
-    len(Claim._fields),
-)
-
-
-def _order_of(row: Sequence[Any]) -> tuple[Any, ...]:
-    return -row[_PRIORITY], row[_RUN_AT], row[_ID]
 
 
 def next_work(connection: Connection) -> NextWork:

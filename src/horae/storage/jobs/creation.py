@@ -30,13 +30,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId
+from horae.domain.jobs import (
+    AWAITED_BY_GROUP,
+    OWN_BACKEND,
+    GroupId,
+    JobId,
+    JobState,
+    WaitsFor,
+)
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine import (
     Direct,
     Instant,
     Json,
     PerDialect,
+    constant,
     database_now,
     insert,
     json_moment,
@@ -172,10 +180,10 @@ def waits_for(limits: ColumnElement[Any], queue: ColumnElement[str]) -> ColumnEl
     A queue with limits, or with owners that take turns, has a row; for any other queue this is one
     look at its key.
     """
-    of_queue: Select[tuple[str]] = select(literal_column("'limit'")).where(
+    of_queue: Select[tuple[str]] = select(constant(WaitsFor.LIMIT)).where(
         queues.c.name == queue, HAS_LANES
     )
-    return case((limits.is_not(None), literal_column("'limit'")), else_=of_queue.scalar_subquery())
+    return case((limits.is_not(None), constant(WaitsFor.LIMIT)), else_=of_queue.scalar_subquery())
 
 
 _given_queue: Final[BindParameter[str]] = bindparam("queue")
@@ -214,7 +222,7 @@ _add_at_once: Final = (
         {
             **{name: value_of(name) for name in _AT_ONCE},
             "waits_for": waits_for(null(), _given_queue),
-            "state": literal_column("'pending'"),
+            "state": constant(JobState.PENDING),
             "run_at": database_now(),
             "created_at": database_now(),
             "updated_at": database_now(),
@@ -229,9 +237,10 @@ _added: Final = _add_at_once.cte("added")
 _add_and_notify: Any = select(*_added.c, func.pg_notify(bindparam("channel"), bindparam("payload")))
 ADD_AND_NOTIFY: Final = Direct(_add_and_notify)
 """Does the same, and notifies when it commits; on PostgreSQL only."""
-_own: ColumnElement[str] = literal_column(f"'{OWN_BACKEND}'")
 _runs_elsewhere = (
-    select(queues.c.name).where(queues.c.name == _given_queue, queues.c.backend != _own).exists()
+    select(queues.c.name)
+    .where(queues.c.name == _given_queue, queues.c.backend != constant(OWN_BACKEND))
+    .exists()
 )
 # This replaces two statements. A guard in `ADD` would make plain jobs a tenth slower, and
 # `ADD_GUARDED` costs a third more.
@@ -301,7 +310,7 @@ def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
         return added.returning(jobs.c.id)
 
     # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
-    first, second = (_array.c.value.op("->")(literal_column(f"{index}")) for index in (0, 1))
+    first, second = (_array.c.value.op("->")(constant(index)) for index in (0, 1))
     # A JSON null would be an entry in the index of parameters, for each job without parameters.
     json_null: ColumnElement[Any] = literal_column("'null'::jsonb")
     of_array = insert_each(

@@ -22,10 +22,10 @@ from sqlalchemy import (
     and_,
     false,
     func,
-    literal_column,
     text,
 )
 
+from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import NUMBERED_ONCE, Json
 from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
 
@@ -112,18 +112,16 @@ lane_buckets = Table(
 )
 
 # These are literals, because SQLite uses a partial index only for a condition that is written out.
-WAITS_FOR_LIMIT = and_(
-    jobs.c.state == literal_column("'pending'"), jobs.c.waits_for == literal_column("'limit'")
-)
+WAITS_FOR_LIMIT = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.LIMIT)
 """The job is pending, and is claimed through its lane."""
 IS_UNFILED = and_(
-    jobs.c.waits_for == literal_column("'limit'"),
+    jobs.c.waits_for == WaitsFor.LIMIT,
     jobs.c.lane_id.is_(None),
     jobs.c.finished_at.is_(None),
     func.coalesce(jobs.c.state, "") == "pending",
 )
 """The job is not in a lane yet; the condition fits only the index of such jobs."""
-WAITS_IN_LANE = and_(jobs.c.state == literal_column("'pending'"), jobs.c.lane_id.is_not(None))
+WAITS_IN_LANE = and_(jobs.c.state == JobState.PENDING, jobs.c.lane_id.is_not(None))
 """The job is pending and was put into a lane."""
 HOLDS_LANES = text("horae_limit_buckets.waiting")
 """The bucket holds lanes back; SQLite compares this text with the condition of its indexes."""

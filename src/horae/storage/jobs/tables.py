@@ -28,7 +28,6 @@ from sqlalchemy import (
     and_,
     false,
     func,
-    literal_column,
     or_,
     select,
     text,
@@ -42,6 +41,7 @@ from horae.storage.engine import (
     Json,
     Keyword,
     condition,
+    constant,
     database_now,
     now_or_later,
 )
@@ -128,7 +128,7 @@ jobs = Table(
     Column("hook_taken_at", Instant),
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
     # The reason that holds a pending job back, so that no claim reads it; meaningless once claimed.
-    Column("waits_for", String(16)),
+    Column("waits_for", Keyword(16)),
     Column(
         "limits", Json
     ),  # the limits that the job was created under, with its keys and its weight
@@ -347,7 +347,7 @@ No queue can have it: the name of a queue has at least one character.
 """
 EVERYTHING_IS_PAUSED = (
     select(queues.c.name)
-    .where(queues.c.name == literal_column(f"'{EVERY_QUEUE}'"), queues.c.paused_at.is_not(None))
+    .where(queues.c.name == constant(EVERY_QUEUE), queues.c.paused_at.is_not(None))
     .exists()
 )
 
@@ -358,7 +358,7 @@ def queues_to_leave_out(*where: ColumnElement[bool]) -> Select[Any]:
     The row of all queues becomes null. `NOT IN` a list with a null is true for no name, so while
     everything is paused nothing is claimed, and the claim reads no more than before.
     """
-    name = func.nullif(queues.c.name, literal_column(f"'{EVERY_QUEUE}'"))
+    name = func.nullif(queues.c.name, constant(EVERY_QUEUE))
     return select(name.label("name")).where(*where)
 
 

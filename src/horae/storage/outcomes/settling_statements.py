@@ -21,7 +21,6 @@ from sqlalchemy import (
     func,
     insert,
     literal,
-    literal_column,
     null,
     or_,
     select,
@@ -37,6 +36,7 @@ from horae.storage.engine import (
     Json,
     PerDatabase,
     PerDialect,
+    constant,
     json_rows,
     microseconds_before,
     now_or_later,
@@ -81,7 +81,7 @@ _SETTLED: Final = (
 _LONGEST_REASON: Final = 500
 """Maximum characters of a reason in the job's row; the attempt has the whole text."""
 _sees_committed = func.current_setting("transaction_isolation").in_(
-    [literal_column(f"'{name}'") for name in SEES_COMMITTED]
+    [constant(name) for name in SEES_COMMITTED]
 )
 _AWAITED: Final = PerDatabase(
     case(

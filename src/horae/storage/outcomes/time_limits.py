@@ -15,7 +15,6 @@ from sqlalchemy import (
     String,
     bindparam,
     case,
-    literal_column,
     select,
     update,
 )
@@ -36,6 +35,7 @@ from horae.domain.jobs import (
 )
 from horae.domain.schedules import RunOutcome
 from horae.storage.engine import (
+    constant,
     database_now,
     json_rows,
     readable,
@@ -80,7 +80,7 @@ def _overdue(
     limit = limits.c.seconds + seconds
     latest = seconds_from_now(-limit)
     if queue_open:
-        is_own_or_every = queues.c.name.in_([jobs.c.queue, literal_column(f"'{EVERY_QUEUE}'")])
+        is_own_or_every = queues.c.name.in_([jobs.c.queue, constant(EVERY_QUEUE)])
         held = queues.c.paused_at.is_not(None) | (queues.c.opened_at >= latest)
         condition &= ~select(queues.c.name).where(is_own_or_every, held).exists()
     return select(

@@ -15,7 +15,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    literal_column,
     null,
     or_,
     select,
@@ -214,7 +213,7 @@ def _first_of(lane: Any) -> Select[tuple[int]]:
         select(_job.c.id)
         .where(
             _job.c.lane_id == lane.c.value,
-            _job.c.state == literal_column("'pending'"),
+            _job.c.state == JobState.PENDING,
             _job.c.run_at <= database_now(),
             has_not_expired(_job),
             _job.c.lease < MOST_LEASES,

@@ -432,7 +432,7 @@ def _contains(condition: Contains, *, technical: bool) -> ColumnElement[bool]:
     if condition.field is Field.ERROR:
         # This state condition is that of the index of failed jobs.
         return and_(
-            jobs.c.state == literal_column(f"'{JobState.FAILED}'"),
+            jobs.c.state == JobState.FAILED,
             or_(*(column.icontains(condition.text, autoescape=True) for column in errors)),
         )
     texts = [*_TEXTS, *errors]
