@@ -22,6 +22,7 @@ from horae.runtime.liveness import heartbeat
 from horae.runtime.liveness.heartbeat_helper import Helper, helper_config
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeRecord, heartbeat_process
+from tests.harness.environment import replace_environment
 from tests.harness.forked import ForkedProcess
 
 IMPORTED: Final = (
@@ -50,8 +51,7 @@ class ForkedChildren:
 def _run(
     environment: Mapping[str, str], target: Callable[..., object], args: Sequence[Any]
 ) -> None:
-    os.environ.clear()
-    os.environ.update(environment)
+    replace_environment(environment)
     # The parent is the fork server, which outlives the node: a child ends when its pipe is closed.
     setattr(process, "_parent_process", None)  # noqa: B010 - private
     try:

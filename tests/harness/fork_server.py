@@ -2,8 +2,9 @@
 
 Importing Horae takes a node about a second of processor time, and a run of the suite starts hundreds of nodes.
 
-`python -m tests.harness.fork_server [MODULE …]` imports these modules as well. It reads requests from the socket that is its standard input; `forked.py` sends them. It
-kills what it has started when the socket is closed, as it is when the process of the tests ends, however that one ends.
+`python -m tests.harness.fork_server [MODULE …]` imports these modules as well. It reads requests from the socket that is its
+standard input; `forked.py` sends them. It kills what it has started when the socket is closed, as it is when the process of
+the tests ends, however that one ends.
 """
 
 import gc
@@ -17,9 +18,10 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Final
+
+from tests.harness.environment import replace_environment
 
 PRELOADED: Final = (
     "aiosqlite",
@@ -66,9 +68,7 @@ class Request:
         if self.new_session:
             os.setsid()
         os.chdir(self.folder)
-        os.environ.clear()
-        os.environ.update(self.environment)
-        time.tzset()
+        replace_environment(self.environment)
         tempfile.tempdir = None  # what it was with the environment of the server
         imported_from = filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep))
         sys.path[0] = self.folder

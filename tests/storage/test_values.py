@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
@@ -28,6 +26,7 @@ from horae.storage.nodes import nodes
 from horae.storage.outcomes import cancelling
 from horae.types.function import JobFunction
 from horae.types.options.start_options import StartOptions
+from tests.harness.environment import changed_environment
 from tests.storage import arrange
 from tests.storage.arrange import (
     PLAIN,
@@ -61,17 +60,10 @@ def database(reused_database: Database) -> Database:
 
 
 @pytest.fixture(params=ZONES)
-def zoned(
-    request: pytest.FixtureRequest, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Database]:
+def zoned(request: pytest.FixtureRequest, database: Database) -> Iterator[Database]:
     """Process and session are in the zone."""
-    monkeypatch.setenv("TZ", request.param)
-    time.tzset()
-    try:
+    with changed_environment({"TZ": request.param}):
         yield from _in_zone(database, request.param)
-    finally:
-        del os.environ["TZ"]
-        time.tzset()
 
 
 def _in_zone(database: Database, zone: str) -> Iterator[Database]:

@@ -1,21 +1,32 @@
 """The project of `shop` on the database of each test."""
 
-import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from asgiref.sync import SyncToAsync
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.contrib.django.shop.settings")
-
-from django.db import connection, connections
-
-from horae.contrib.django import DjangoHorae
-from horae.contrib.django import horae as application
 from horae.storage.engine.database import Database
-from tests.contrib.django.shop.models import Order
+from tests.harness.environment import changed_environment
+
+OF_DJANGO: Final = {"DJANGO_SETTINGS_MODULE": "tests.contrib.django.shop.settings"}
+
+# When Django reads its settings it sets the time zone of the process, in which all other tests may run as well.
+with changed_environment(OF_DJANGO):
+    from django.conf import settings
+    from django.db import connection, connections
+
+    from horae.contrib.django import DjangoHorae
+    from horae.contrib.django import horae as application
+    from tests.contrib.django.shop.models import Order
+
+
+@pytest.fixture(autouse=True)
+def _environment_of_django() -> Iterator[None]:
+    """The environment of a process of the project, with its time zone."""
+    with changed_environment({**OF_DJANGO, "TZ": settings.TIME_ZONE}):
+        yield
 
 
 def settings_of(database: Database) -> dict[str, Any]:
