@@ -88,12 +88,6 @@ NAME: Final = "shop_with_celery"
 Celery: Final = celery_module("celery").Celery
 
 
-@pytest.fixture(autouse=True)
-def without_django(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Celery sets up the Django project of this variable, which tests of Django have set."""
-    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a Celery application in the module NAME, which can be imported."""

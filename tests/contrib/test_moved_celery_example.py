@@ -36,10 +36,7 @@ def running() -> Iterator[HoraeTesting]:
         yield running
 
 
-def test_the_command_prints_what_the_new_application_declares(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)  # Celery would set Django up
+def test_the_command_prints_what_the_new_application_declares() -> None:
     done = subprocess.run(
         [sys.executable, "-c", COMPARE], capture_output=True, text=True, check=False
     )

@@ -16,7 +16,6 @@ BLOCK: Final = re.compile(r"```python\n(# (\S+?\.py)(?:, at the end)?\n.*?)```",
 def run(folder: Path, *arguments: str) -> str:
     """Run a command of Django; raises AssertionError with its output if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    environment.pop("DJANGO_SETTINGS_MODULE", None)
     ran = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,

@@ -32,7 +32,6 @@ def bookshop(tmp_path: Path) -> Iterator[str]:
     folder = tmp_path / "bookshop"
     shutil.copytree(ROOT / "examples/django", folder, ignore=shutil.ignore_patterns("*.db*"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    environment.pop("DJANGO_SETTINGS_MODULE", None)
     port = free_loopback_port()
     with ExitStack() as stack:
         log = stack.enter_context((tmp_path / "log").open("w"))
