@@ -6,6 +6,8 @@ read is asked. Read-only staff is asked for the same, so that an answer in which
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
@@ -13,6 +15,9 @@ from httpx import Response
 
 from horae import Backoff, Horae, Job, JobContext, JobType, Limit
 from horae.api.application import HttpInterface
+from horae.api.views import why_item
+from horae.client.schedules.why_answer import ScheduleWhy, in_words
+from horae.domain.schedules.why import WhyKind
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
@@ -22,6 +27,7 @@ from tests.harness.applications import ELSEWHERE, application
 from tests.harness.nodes import running_node, until, until_state
 
 PLANTED: Final = "planted-7f3a"
+NIGHT: Final = datetime(2026, 3, 3, 3, tzinfo=UTC)
 STREAM: Final = "/api/events/"
 SHOWING: Final = (
     "/api/jobs/{job_id}/",
@@ -159,6 +165,28 @@ async def test_no_endpoint_shows_a_viewer_what_was_planted(
     assert showing(found) == set()
     refused = {path for path, each in found.items() for one in each if one.status_code != 200}
     assert refused == {"/api/jobs/{job_id}/logs/"}, "a viewer sees all else that staff sees"
+
+
+@pytest.mark.parametrize("error", [PLANTED, f"{PLANTED}...", f"{PLANTED} is wrong."])
+def test_why_a_schedule_ran_does_not_repeat_the_error(error: str) -> None:
+    answer = ScheduleWhy(
+        schedule_id=1,
+        name="nightly",
+        timezone="UTC",
+        moment=NIGHT,
+        kind=WhyKind.DECIDED,
+        text="",
+        decision="fired",
+        reason="on_time",
+        job_id=7,
+        job_state="failed",
+        job_error=error,
+        waiting_reason=f"Limit 'one' holds it back for key '{PLANTED}'.",
+    )
+    answer = replace(answer, text=in_words(answer, NIGHT))
+    assert why_item(answer, values=True).text.count(PLANTED) == 2
+    shown = why_item(answer, values=False).text
+    assert shown == "It started on time. Job 7 is failed."
 
 
 async def test_a_viewer_changes_nothing_and_cannot_search_for_values(

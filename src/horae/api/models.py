@@ -1,6 +1,6 @@
 """Base classes of request and response models, and types of their fields."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -80,6 +80,13 @@ def without_values(view: V, sees: Callable[[str | None], bool]) -> V:
     if shown.__pydantic_extra__:
         shown.__pydantic_extra__ = {}
     return shown
+
+
+def without_parts(text: str, parts: Iterable[str]) -> str:
+    """Return a sentence without those of its parts that may repeat parameters or results."""
+    for part in parts:
+        text = text.replace(part, "")
+    return text
 
 
 def attributes(value: "DataclassInstance") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
-from horae.api.models import HIDDEN, LARGEST_ID, RequestModel, Storable, View
+from horae.api.models import LARGEST_ID, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
@@ -39,6 +39,7 @@ from horae.api.views import (
     schedulable_types,
     statistics_item,
     tick_list,
+    why_item,
 )
 from horae.client.schedules import ScheduleView, page_of
 from horae.client.schedules.lanes import LONGEST, MOST_LANES
@@ -372,11 +373,7 @@ async def explain_time(
     """Say why it did or did not run at a moment, or what will happen then."""
     schedules = services.schedules.listing_from(services.reads)
     found = await services.on_thread(schedules.why, schedule_id, query.at)
-    item = WhyItem.model_validate(found)
-    if not actor.sees_values:  # the sentence repeats these texts
-        for repeated in (item.job_error, item.waiting_reason):
-            item.text = item.text.replace(repeated or HIDDEN, HIDDEN)
-    return shown_to(actor, item)
+    return shown_to(actor, why_item(found, values=actor.sees_values))
 
 
 @router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))

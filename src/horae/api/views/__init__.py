@@ -51,6 +51,7 @@ from horae.api.views.schedules import (
     schedulable_types,
     statistics_item,
     tick_list,
+    why_item,
 )
 
 __all__ = [
@@ -105,4 +106,5 @@ __all__ = [
     "schedulable_types",
     "statistics_item",
     "tick_list",
+    "why_item",
 ]

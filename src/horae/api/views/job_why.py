@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from horae.api.models import View
+from horae.api.models import View, without_parts
 from horae.domain.jobs import WaitReason, Why
 
 
@@ -53,8 +53,7 @@ def job_why_item(why: Why, *, technical: bool, values: bool) -> JobWhyItem:
     """
     item = JobWhyItem.model_validate(why)
     if not values:
-        for part in why.of_values:
-            item.text = item.text.replace(part, "")
+        item.text = without_parts(item.text, why.of_values)
     if not technical:
         item.note = None
         item.holders = []

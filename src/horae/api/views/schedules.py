@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from horae.api.models import HIDDEN, OfValues, View, attributes
+from horae.api.models import HIDDEN, OfValues, View, attributes, without_parts
 from horae.client.schedules import SchedulePage, ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
 from horae.client.schedules.preview import Preview
+from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
 from horae.client.words import trigger_in_words
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
@@ -447,6 +448,14 @@ def tick_list(page: LedgerPage) -> TickList:
 def preview_item(preview: Preview) -> PreviewItem:
     """Return what a trigger means."""
     return PreviewItem.model_validate({**attributes(preview), "timezone": preview.trigger.timezone})
+
+
+def why_item(why: ScheduleWhy, *, values: bool) -> WhyItem:
+    """Return the view of an answer; `values`: with what may repeat parameters."""
+    item = WhyItem.model_validate(why)
+    if not values:
+        item.text = without_parts(item.text, why.of_values)
+    return item
 
 
 def description_of(kind: JobType[Any]) -> str | None:

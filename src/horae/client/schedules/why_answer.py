@@ -117,6 +117,12 @@ class ScheduleWhy:
     no_node_from: datetime | None = None
     no_node_until: datetime | None = None
 
+    @property
+    def of_values(self) -> tuple[str, ...]:
+        """The part of the text that may repeat parameters, which some readers do not see."""
+        said = _said_of_job(self)
+        return (said,) if said else ()
+
 
 def in_words(answer: ScheduleWhy, now: datetime) -> str:
     """Return the reason in English: what happened, why, and which nodes were up if that matters."""
@@ -169,9 +175,14 @@ def _decision(answer: ScheduleWhy) -> str:
         return text
     if answer.job_state is None:
         return f"{text}. Its job {answer.job_id} has been deleted since"
+    return f"{text}. Job {answer.job_id} is {answer.job_state}{_said_of_job(answer)}"
+
+
+def _said_of_job(answer: ScheduleWhy) -> str:
+    """Return why the job failed or waits, to follow its state."""
     error = f": {answer.job_error}" if answer.job_error else ""
     waits = f". {answer.waiting_reason.rstrip('.')}" if answer.waiting_reason else ""
-    return f"{text}. Job {answer.job_id} is {answer.job_state}{error.rstrip('.')}{waits}"
+    return f"{error.rstrip('.')}{waits}"
 
 
 def _pause(answer: ScheduleWhy) -> str:
