@@ -15,16 +15,11 @@ from horae.quoting import quoted
 from horae.storage.engine import LATEST, Database
 from horae.storage.jobs import waiting_reason
 from horae.storage.operations import change_log
+from horae.storage.queues import everything
 from horae.storage.schedules import now as now_of_database
 from horae.types import Registry
 
-PAUSES: Final = {
-    WaitReason.EVERYTHING_PAUSED: "everything.pause",
-    WaitReason.QUEUE_PAUSED: "queue.pause",
-}
-"""The actions of the audit log that say who paused."""
-EARLIER: Final = 60.0
-"""Seconds that an entry may be older than the pause, which was written in the same transaction."""
+_EARLIER: Final = timedelta(seconds=everything.EARLIER)
 
 
 def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -> Why:
@@ -49,7 +44,7 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
         until=waiting.until,
         since=waiting.since,
         note=waiting.note,
-        by=_who_paused(connection, job, waiting, now),
+        by=_who_paused(connection, job, waiting),
         ahead=waiting.ahead,
         ahead_is_least=waiting.ahead_is_least,
         starts_at=starts_at,
@@ -62,14 +57,14 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
     )
 
 
-def _who_paused(connection: Connection, job: Job, waiting: WaitingFor, now: datetime) -> str | None:
+def _who_paused(connection: Connection, job: Job, waiting: WaitingFor) -> str | None:
     if waiting.since is None:
         return None
-    age = max(0.0, (now - waiting.since).total_seconds())
-    entries = change_log.latest(connection, PAUSES[waiting.reason], age + EARLIER)
-    done = (entry for entry in entries if entry.outcome == "done")
-    everything = waiting.reason is WaitReason.EVERYTHING_PAUSED
-    return next((entry.actor for entry in done if everything or entry.target == job.queue), None)
+    if waiting.reason is WaitReason.EVERYTHING_PAUSED:
+        pause = everything.read_pause(connection)
+        return None if pause is None else pause.by
+    last = change_log.last_of(connection, "queue.pause", [job.queue]).get(job.queue)
+    return last.actor if last is not None and last.at > waiting.since - _EARLIER else None
 
 
 def _fails_at(registry: Registry, job: Job, waiting: WaitingFor) -> datetime | None:
