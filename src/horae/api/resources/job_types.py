@@ -20,7 +20,8 @@ from horae.api.services import Services
 from horae.api.views import response_model_of
 from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
-from horae.types import ApiError, FunctionJobType, JobType, Registry
+from horae.types import ApiError, JobType, Registry
+from horae.types.documentation import description_of
 from horae.types.options import StartOptions
 
 Endpoint = Callable[..., Awaitable[Response]]
@@ -32,8 +33,6 @@ def router_of(registry: Registry) -> APIRouter:
     for kind in registry:
         if not kind.public:
             continue
-        source: Any = kind.function if isinstance(kind, FunctionJobType) else type(kind)
-        own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
         statuses = {_answer(entry)[1] for entry in kind.api_exceptions_map.values()}
         router.add_api_route(
             f"/{kind.type}/",
@@ -42,7 +41,7 @@ def router_of(registry: Registry) -> APIRouter:
             status_code=202,
             name=f"start_{kind.type}",
             summary=f"Start {kind.type}",
-            description=(own or f"Start a job of type `{kind.type}`.").strip(),
+            description=description_of(kind) or f"Start a job of type `{kind.type}`.",
             response_model=response_model_of(kind),
             responses=document_errors(400, 413, *statuses),
         )

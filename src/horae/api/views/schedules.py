@@ -1,13 +1,11 @@
 """Schedules, their ledger and statistics in responses and events."""
 
-import inspect
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.api.models import HIDDEN, OfValues, View, attributes, without_parts
 from horae.client.schedules import SchedulePage, ScheduleView
@@ -19,7 +17,8 @@ from horae.client.words import trigger_in_words
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.domain.schedules.why import WhyKind
 from horae.storage.schedules import LedgerPage
-from horae.types import FunctionJobType, JobType, Registry
+from horae.types import Registry
+from horae.types.documentation import description_of, parameters_schema
 from horae.types.parameters import ModelParameters
 
 NEXT_RUNS: Final = 5
@@ -456,21 +455,6 @@ def why_item(why: ScheduleWhy, *, values: bool) -> WhyItem:
     if not values:
         item.text = without_parts(item.text, why.of_values)
     return item
-
-
-def description_of(kind: JobType[Any]) -> str | None:
-    """Return what the documentation of a job type says about it."""
-    source: Any = kind.function if isinstance(kind, FunctionJobType) else type(kind)
-    own = source.__doc__ if source.__doc__ != JobType.__doc__ else None
-    return inspect.cleandoc(own) if own else None
-
-
-def parameters_schema(kind: JobType[Any]) -> dict[str, Any]:
-    """Return the JSON schema of the parameters of a type; empty if there is none for them."""
-    try:
-        return kind.request.model.model_json_schema()
-    except PydanticInvalidForJsonSchema:
-        return {}
 
 
 def schedulable_types(registry: Registry) -> SchedulableTypes:

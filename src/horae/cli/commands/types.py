@@ -1,17 +1,16 @@
 """`horae types`: the job types of an application."""
 
-import inspect
 from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
-from pydantic.errors import PydanticInvalidForJsonSchema
 
 from horae.cli.command import print_answer, table
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing import Columns, brief, print_fields, print_json, print_table
-from horae.types import TYPE_OPTIONS, FunctionJobType, JobType
+from horae.types import TYPE_OPTIONS, JobType
+from horae.types.documentation import declared_by, description_of, parameters_schema
 
 types_app = typer.Typer()
 
@@ -64,10 +63,10 @@ def show(
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:
     """Return a job type for `--json`: documented fields, seconds, parameters as a JSON schema."""
-    source: Any = job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
+    source = declared_by(job_type)
     return {
         "name": job_type.type,
-        "description": inspect.cleandoc(source.__doc__) if source.__doc__ else None,
+        "description": description_of(job_type),
         "declared_in": f"{source.__module__}.{source.__qualname__}",
         **{
             name: option.show(job_type)
@@ -75,16 +74,8 @@ def as_values(job_type: JobType[Any]) -> dict[str, Any]:
             if option.show is not None
         },
         "is_async": job_type.is_async,
-        "parameters": schema_of(job_type),
+        "parameters": parameters_schema(job_type),
     }
-
-
-def schema_of(job_type: JobType[Any]) -> dict[str, Any]:
-    """Return the JSON schema of the parameters; empty if a column's type has none."""
-    try:
-        return job_type.request.model.model_json_schema()
-    except PydanticInvalidForJsonSchema:
-        return {}
 
 
 def text_of(field: str, value: Any) -> object:
