@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from horae.alerts.observation import Observation
+from horae.client.doctor import length_of
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -134,7 +135,7 @@ def _late(seen: Observation) -> Iterator[FoundProblem]:
             key=f"{Rule.SCHEDULE_LATE}:{each.id}",
             rule=Rule.SCHEDULE_LATE,
             summary=(
-                f"schedule {each.name!r} should have started {_length(each.seconds)} ago and has"
+                f"schedule {each.name!r} should have started {length_of(each.seconds)} ago and has"
                 " not"
             ),
             details={
@@ -167,7 +168,7 @@ def _queues(seen: Observation) -> Iterator[FoundProblem]:
             key=f"{Rule.QUEUE_LATE}:{each.name}",
             rule=Rule.QUEUE_LATE,
             summary=(
-                f"a job in queue {each.name!r} has been due for {_length(each.seconds)};"
+                f"a job in queue {each.name!r} has been due for {length_of(each.seconds)};"
                 f" {each.due} wait for long"
             ),
             details={"queue": each.name, "seconds": round(each.seconds), "due": each.due},
@@ -181,7 +182,7 @@ def _idle(seen: Observation) -> Iterator[FoundProblem]:
             rule=Rule.NOTHING_CLAIMED,
             summary=(
                 f"{each.due} due in queue {each.queue!r} and {each.free} slots free for them, but"
-                f" nothing was claimed in {_length(each.seconds)}"
+                f" nothing was claimed in {length_of(each.seconds)}"
             ),
             details={"queue": each.queue, "due": each.due, "free_slots": each.free},
         )
@@ -210,11 +211,3 @@ _RULES: Final[Mapping[Rule, Callable[[Observation], Iterator[FoundProblem]]]] = 
     Rule.NOTHING_CLAIMED: _idle,
     Rule.NODE_DEAD: _dead,
 }
-
-
-def _length(seconds: float) -> str:
-    """Return a length of time for people: `45 s`, `12 min`, `3 h`."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -23,6 +23,7 @@ from horae.client.doctor.finding import (
     Level,
     Noun,
     count_of,
+    length_of,
     problem,
     warning,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "journal_findings",
     "late_queues",
     "left_findings",
+    "length_of",
     "migrations_finding",
     "misfit_findings",
     "problem",

@@ -137,3 +137,11 @@ def problem(check: str, message: str, advice: str, **details: Unpack[Details]) -
 def count_of(count: int, what: str) -> str:
     """Return a count with its noun, such as `1 job` or `3 jobs`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def length_of(seconds: float) -> str:
+    """Return a rounded length of time: `45 s`, `12 min`, `3 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

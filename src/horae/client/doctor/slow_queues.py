@@ -13,6 +13,7 @@ from horae.client.doctor.finding import (
     Noun,
     Thresholds,
     count_of,
+    length_of,
     problem,
 )
 from horae.client.doctor.work import pending_query
@@ -67,7 +68,7 @@ def late_queue_findings(late: Collection[LateQueue]) -> Iterator[Finding]:
     for each in late:
         yield problem(
             "queues",
-            f"queue {each.name!r} is behind: a job has been due for {_length(each.seconds)}, and"
+            f"queue {each.name!r} is behind: a job has been due for {length_of(each.seconds)}, and"
             f" {count_of(each.due, 'job')} {'waits' if each.due == 1 else 'wait'} for long",
             "Add slots: start a node, or raise --concurrency; or look at what fills them.",
             kind="queue_late",
@@ -85,7 +86,7 @@ def idle_findings(idle: Collection[IdleSlots]) -> Iterator[Finding]:
             "queues",
             f"{count_of(each.due, 'job')} due in queue {each.queue!r} and"
             f" {count_of(each.free, 'slot')} free for them, but nothing was claimed in"
-            f" {_length(each.seconds)}",
+            f" {length_of(each.seconds)}",
             "Read the logs of the nodes that serve this queue.",
             kind="nothing_claimed",
             since=timedelta(seconds=each.seconds),
@@ -156,11 +157,3 @@ def idle_slots(
             count, oldest = sum(each.count for each in jobs), max(each.oldest for each in jobs)
             found.append(IdleSlots(queue=name, due=count, free=free, seconds=oldest))
     return found
-
-
-def _length(seconds: float) -> str:
-    """Return a length of time for people: `45 s`, `12 min`, `3 h`."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
