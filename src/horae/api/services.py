@@ -29,7 +29,7 @@ from horae.client.operations import ChangeLog, Limits, Overview, Queues, take
 from horae.client.schedules import Deployments, Schedules
 from horae.errors import DatabaseBusy
 from horae.runtime.components import Components
-from horae.runtime.node import living, look
+from horae.runtime.node import dead, living, look
 from horae.settings import Settings
 from horae.storage.engine import Reads, Use
 from horae.types import Registry, Routes
@@ -143,17 +143,13 @@ class Services:
 
     def _take_overview(self) -> Overview:
         seen = look(self.components.database)
-        alive = living(seen)
-        dead = [
-            (node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None
-        ]
         routes = Routes(self.registry, self.components.registry.queue_backends)
         waits = BodyWaits(self.components.database, self.components.live)
         return take(
             self.components.database,
             self.reads,
-            alive=alive,
-            dead=dead,
+            alive=living(seen),
+            dead=dead(seen),
             known=self.registry.by_name,
             routes=routes,
             waits=waits,

@@ -40,7 +40,7 @@ from horae.client.doctor import (
 from horae.client.jobs import BodyWaits
 from horae.runtime.journal import Journals
 from horae.runtime.liveness.hidden_journals import hidden_journals
-from horae.runtime.node import living, look
+from horae.runtime.node import dead, living, look
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine import DATABASE_ERRORS, Database, missing_file, shown
 from horae.storage.jobs import owed_hooks, sample_of_waiting
@@ -147,13 +147,12 @@ def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
     """Check nodes, queues, waiting bodies, journals, and jobs that are left over."""
     seen = look(database)
     alive = living(seen)
-    dead = [(node.view, node.cause_of_death) for node in seen if node.cause_of_death]
     routes, seen_queues = (
         Routes(horae.registry, horae.settings.queue_backends),
         database.autocommit(queues.view),
     )
     yield from system_findings(
-        database, alive, dead, seen_queues, known=horae.registry.by_name, routes=routes
+        database, alive, dead(seen), seen_queues, known=horae.registry.by_name, routes=routes
     )
     if horae.registry.by_name:  # else there is no application, and every type is unknown
         misfits = find_misfits(database.autocommit(sample_of_waiting), horae.registry)

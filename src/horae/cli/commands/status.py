@@ -14,7 +14,7 @@ from horae.client.doctor import Finding
 from horae.client.jobs import BodyWaits
 from horae.client.operations import Overview, take
 from horae.domain.jobs import JobState
-from horae.runtime.node import living, look
+from horae.runtime.node import dead, living, look
 from horae.types import Routes
 
 
@@ -63,7 +63,7 @@ def _take(horae: Horae) -> Overview:
         database,
         components.replica or database,
         alive=living(seen),
-        dead=[(node.view, node.cause_of_death) for node in seen if node.cause_of_death],
+        dead=dead(seen),
         known=horae.registry.by_name,
         routes=Routes(horae.registry, horae.settings.queue_backends),
         waits=BodyWaits(database, components.live),

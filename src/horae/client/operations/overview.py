@@ -26,7 +26,7 @@ from horae.client.doctor import (
 from horae.client.jobs import BodyWaits
 from horae.domain.jobs import Field, JobState, written_term
 from horae.storage.engine import Database, Reads, unreadable_rows
-from horae.storage.jobs import owed_hooks, reading
+from horae.storage.jobs import LeftoverJobs, owed_hooks, reading
 from horae.storage.migrations import runner
 from horae.storage.nodes import NodeView
 from horae.storage.operations import Minute, TypeCounts, doctor, overview
@@ -116,14 +116,16 @@ def take(
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
-    served = {name for view in alive for name in view.types}
-    left = database.autocommit(owed_hooks.leftover_jobs, served, keep.total_seconds())
+    left: Sequence[LeftoverJobs] = []
+    if alive:  # without a node no hook can be called, which other findings say
+        served = {name for view in alive for name in view.types}
+        left = database.autocommit(owed_hooks.leftover_jobs, served, keep.total_seconds())
     findings = [
         migrations_finding(runner.status(database), owned=database.is_file),
         *system_findings(database, alive, dead, waiting, known=known, routes=routes),
         *wait_findings(waits.hindrances()),
         *failure_findings(reads.autocommit(overview.by_type)),
-        *(left_findings(left, alive) if alive else ()),
+        *left_findings(left, alive),
         *unreadable_findings(unreadable_rows.count_lately(UNREADABLE_REPORTED)),
     ]
     problems = sorted(

@@ -6,6 +6,13 @@ database.
 """
 
 from horae.runtime.node.node import Node
-from horae.runtime.node.node_status import REMEMBERED, SeenNode, host_name, living, look
+from horae.runtime.node.node_status import (
+    REMEMBERED,
+    SeenNode,
+    dead,
+    host_name,
+    living,
+    look,
+)
 
-__all__ = ["REMEMBERED", "Node", "SeenNode", "host_name", "living", "look"]
+__all__ = ["REMEMBERED", "Node", "SeenNode", "dead", "host_name", "living", "look"]

@@ -42,6 +42,11 @@ def living(seen: Iterable[SeenNode]) -> list[NodeView]:
     return [node.view for node in seen if node.alive]
 
 
+def dead(seen: Iterable[SeenNode]) -> list[tuple[NodeView, str]]:
+    """Return those nodes that are dead, each with the cause."""
+    return [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
+
+
 def look(database: Database) -> list[SeenNode]:
     """Return all nodes, the oldest first."""
     views = database.autocommit(nodes.view)
