@@ -36,9 +36,7 @@ from horae.domain.jobs import (
     parse_query,
 )
 from horae.domain.jobs import Field as JobField
-from horae.domain.jobs import (
-    Query as JobSearch,
-)
+from horae.domain.jobs import Query as JobSearch
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
 

@@ -49,8 +49,9 @@ class Event:
 
     def message_for(self, actor: Actor) -> bytes:
         """Return the message as this actor may see it."""
-        hidden = self.reduced is not None and not actor.sees_values_of(self.owner)
-        return self.reduced if hidden and self.reduced is not None else self.message
+        if self.reduced is None or actor.sees_values_of(self.owner):
+            return self.message
+        return self.reduced
 
     def is_for(self, actor: Actor) -> bool:
         """Return whether the actor receives it."""

@@ -1,6 +1,6 @@
 """The history in responses: a list for each figure, with an entry for each step of time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from horae.api.models import View
 from horae.api.views.failures import DeployedItem
 from horae.client.operations import Scope, Series
-from horae.domain.history import Figures, Gauges, Point, percentile
+from horae.domain.history import Figures, Gauges, percentile
 
 
 class HistorySeries(View):
@@ -131,7 +131,7 @@ def history_series(found: Series) -> HistorySeries:
         start=found.start,
         until=found.until,
         step_seconds=found.step_seconds,
-        seconds=_seconds(found.points),
+        seconds=[each.seconds for each in found.points],
         waiting=of_gauges(lambda each: each.waiting),
         lateness_seconds=of_gauges(lambda each: each.lateness),
         finished=of_figures(lambda each: each.finished),
@@ -144,7 +144,3 @@ def history_series(found: Series) -> HistorySeries:
         run_p50_seconds=of_figures(lambda each: percentile(each.runs, 0.5)),
         run_p95_seconds=of_figures(lambda each: percentile(each.runs, 0.95)),
     )
-
-
-def _seconds(points: Sequence[Point]) -> list[int]:
-    return [each.seconds for each in points]

@@ -1156,10 +1156,8 @@ class Jobs:
         )
 
     def _change_many(self, order: BulkOrder, *, preview: bool) -> Job | BulkPreview:
-        search, also = (
-            order.search(self._registry, self._database, None),
-            bulk.CHANGEABLE[order.action],
-        )
+        search = order.search(self._registry, self._database, None)
+        also = bulk.CHANGEABLE[order.action]
         if preview:
             wanted = order.filter_before(None)
             count, complete = self._database.autocommit(

@@ -28,7 +28,6 @@ AHEAD: Final = 8
 """The coming times are those of the next eighth of the period."""
 MOST_COMING: Final = 24
 """Maximum number of coming times of one lane."""
-MOST_DURATIONS: Final = 20
 _OF_THEIR_OWN: Final = frozenset({Reason.ON_TIME, Reason.MANUAL, Reason.RETRY, Reason.BACKFILL})
 """The reasons of runs that are not late, whenever they started."""
 
@@ -178,4 +177,4 @@ def _durations(rows: Iterable[LaneRow]) -> list[float]:
         for row in rows
         if row.finished_at is not None and row.started_at is not None
     ]
-    return [max(seconds, 0.0) for seconds in ended[-MOST_DURATIONS:]]
+    return [max(seconds, 0.0) for seconds in ended[-lanes.LATEST :]]

@@ -164,12 +164,10 @@ def _wanted(which: ChangeFilter) -> Select[Any]:
                 columns.action.startswith(f"{which.kind}.", autoescape=True),
             )
         )
-    for column, value in (
-        (columns.actor, which.actor),
-        (columns.channel, which.channel),
-    ):
-        if value is not None:
-            statement = statement.where(column == value)
+    if which.actor is not None:
+        statement = statement.where(columns.actor == which.actor)
+    if which.channel is not None:
+        statement = statement.where(columns.channel == which.channel)
     if which.since is not None:
         statement = statement.where(columns.at >= literal(which.since, Instant()))
     if which.until is not None:

@@ -55,16 +55,13 @@ _newest_job: Final = func.coalesce(_newest.c.retried_as, _newest.c.job_id)
 # jobs, because it does not know how few rows of each are wanted.
 ROWS: Final = (
     select(
-        *(
-            _newest.c[name]
-            for name in (
-                "schedule_id",
-                "nominal_time",
-                "until",
-            )
-        ),
+        _newest.c.schedule_id,
+        _newest.c.nominal_time,
+        _newest.c.until,
         _newest.c["count"].label("times"),
-        *(_newest.c[name] for name in ("decision", "reason", "decided_at")),
+        _newest.c.decision,
+        _newest.c.reason,
+        _newest.c.decided_at,
         _newest_job.label("job_id"),
         jobs.c.state,
         jobs.c.started_at,

@@ -20,7 +20,15 @@ __all__ = ["OPERATIONS"]
 OPERATIONS: Final = tuple(
     resource.router
     for resource in (
-        *(queues, everything, limits, nodes, overview, history),
-        *(errors, audit, health, metrics),
+        queues,
+        everything,
+        limits,
+        nodes,
+        overview,
+        history,
+        errors,
+        audit,
+        health,
+        metrics,
     )
 )

@@ -103,13 +103,7 @@ async def list_audit(
     )
     page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
     names = await services.on_thread(shown_names, services.components.database, page.entries)
-    entries = [
-        {
-            **attributes(entry),
-            "target_name": names.get(entry.id),
-        }
-        for entry in page.entries
-    ]
+    entries = [{**attributes(entry), "target_name": names.get(entry.id)} for entry in page.entries]
     next_page = None if page.next is None else str(page.next)
     found = AuditList.model_validate({"entries": entries, "next": next_page})
     return shown_to(actor, found)
