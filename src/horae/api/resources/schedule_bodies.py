@@ -16,7 +16,7 @@ from horae.client.schedules.preview import MOST_TIMES
 from horae.domain.cron import DstFold, DstGap
 from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
-from horae.types import RuleKeywords, TriggerKeywords
+from horae.types import RuleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
@@ -153,15 +153,9 @@ class SchedulePause(RequestModel):
     )
 
 
-PREVIEWED: Final = (*TriggerKeywords.__annotations__, "exclude", "after", "count")
 OPTIONS: Final = tuple(ScheduleKeywords.__annotations__)
 
 
 def options_in(given: Mapping[str, Any]) -> Any:
     """Return the options among the values of a body."""
     return {name: given[name] for name in OPTIONS if name in given}
-
-
-def preview_options_in(given: Mapping[str, Any]) -> Any:
-    """Return what a preview is made of among the values of a body."""
-    return {name: given[name] for name in PREVIEWED if name in given}

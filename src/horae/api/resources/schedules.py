@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import AwareDatetime, Field
@@ -18,7 +18,6 @@ from horae.api.resources.schedule_bodies import (
     SchedulePreview,
     WantedSchedule,
     options_in,
-    preview_options_in,
 )
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -163,8 +162,8 @@ async def preview_schedule(
 
     Names in a cron expression, such as `@daily` and `MON-FRI`, are translated.
     """
-    preview = partial(services.schedules.preview, **preview_options_in(trigger))
-    return preview_item(await services.on_thread(preview))
+    options: Any = trigger
+    return preview_item(await services.on_thread(services.schedules.preview, **options))
 
 
 @router.get("/types/", responses=document_errors())
