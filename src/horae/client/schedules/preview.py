@@ -8,7 +8,6 @@ from typing import Any, Final
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.words import daylight_saving_in_words, trigger_in_words
 from horae.domain.schedules import (
-    ClockSurprise,
     CronTrigger,
     Rules,
     Timeline,
@@ -18,7 +17,7 @@ from horae.domain.schedules import (
     surprises_of,
     upcoming,
 )
-from horae.domain.times import EPOCH, load_zone
+from horae.domain.times import load_zone
 from horae.errors import CronSyntaxError
 from horae.types import Registry, TriggerKeywords, part_of, trigger_of
 
@@ -88,10 +87,7 @@ def preview_of(
     first = _first_start(rules, now)
     times = [each.astimezone(zone) for each in upcoming(rules, first, now, count)]
     until = times[-1] if times else now
-    changes = [
-        EPOCH + timedelta(seconds=change.instant)
-        for change in changes_between(trigger.timezone, now, now + _YEAR_AHEAD)
-    ]
+    next_change = next(changes_between(trigger.timezone, now, now + _YEAR_AHEAD), None)
     return Preview(
         trigger=trigger,
         instead=instead,
@@ -100,7 +96,7 @@ def preview_of(
         times=times,
         skipped=sum(ticks.count for ticks in skips(rules, now, first, until)),
         clock_changes=_clock_changes(rules, now, until),
-        next_clock_change=changes[0] if changes else None,
+        next_clock_change=None if next_change is None else next_change.at,
     )
 
 
@@ -117,19 +113,13 @@ def _daylight_saving(trigger: Trigger) -> str | None:
 
 
 def _clock_changes(rules: Rules, start: datetime, until: datetime) -> list[PreviewedClockChange]:
-    surprises: dict[datetime, ClockSurprise] = {
-        each.at: each for each in surprises_of(_KEY, rules, start, until)
-    }
-    found: list[PreviewedClockChange] = []
-    for change in changes_between(rules.trigger.timezone, start, until):
-        at = EPOCH + timedelta(seconds=change.instant)
-        surprise = surprises.get(at)
-        found.append(
-            PreviewedClockChange(
-                at=at,
-                before=timedelta(seconds=change.before),
-                after=timedelta(seconds=change.after),
-                text=None if surprise is None else surprise.text,
-            )
+    surprises = {each.at: each.text for each in surprises_of(_KEY, rules, start, until)}
+    return [
+        PreviewedClockChange(
+            at=change.at,
+            before=timedelta(seconds=change.before),
+            after=timedelta(seconds=change.after),
+            text=surprises.get(change.at),
         )
-    return found
+        for change in changes_between(rules.trigger.timezone, start, until)
+    ]

@@ -30,6 +30,11 @@ class ChangeOfClocks(NamedTuple):
     before: int
     after: int
 
+    @property
+    def at(self) -> datetime:
+        """The moment."""
+        return _moment(self.instant)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSurprise:
@@ -125,7 +130,7 @@ def _surprise(
     return ClockSurprise(
         schedule=name,
         change=ClockChange.FORWARD if forward else ClockChange.BACK,
-        at=_moment(change.instant),
+        at=change.at,
         zone=expression.timezone,
         wall=wall,
         times=times,
