@@ -8,11 +8,12 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, bindparam, func, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 
 from horae.storage.engine import Instant, readable
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
+from horae.storage.schedules.ticks import NEWEST_FIRST, newest_job
 
 MOST_OF_PERIOD: Final = 300
 """Maximum number of rows of one schedule within the period: every five minutes of a day."""
@@ -36,21 +37,9 @@ class LaneRow(NamedTuple):
     finished_at: datetime | None
 
 
-_schedule: Final = bindparam("schedule_id", type_=BigInteger())
-_newest = (
-    select(ticks)
-    .where(ticks.c.schedule_id == _schedule)
-    .order_by(ticks.c.nominal_time.desc())
-    .limit(MOST_OF_PERIOD)
-    .subquery("newest")
-)
-_latest = (
-    select(ticks.c.nominal_time)
-    .where(ticks.c.schedule_id == _schedule)
-    .order_by(ticks.c.nominal_time.desc())
-    .limit(LATEST)
-)
-_newest_job: Final = func.coalesce(_newest.c.retried_as, _newest.c.job_id)
+_newest = NEWEST_FIRST.limit(MOST_OF_PERIOD).subquery("newest")
+_latest = NEWEST_FIRST.with_only_columns(ticks.c.nominal_time).limit(LATEST)
+_newest_job: Final = newest_job(_newest.c)
 # One schedule at a time: for many in one statement PostgreSQL would read the whole ledger and all
 # jobs, because it does not know how few rows of each are wanted.
 ROWS: Final = (

@@ -129,41 +129,27 @@ EXTEND: Final = (
         decided_by=bindparam("by", type_=String()),
     )
 )
-PAGE: Final = (
-    select(ticks)
-    .where(ticks.c.schedule_id == bindparam("schedule_id"))
-    .order_by(ticks.c.nominal_time.desc())
-    .limit(bindparam("limit"))
-)
+_of_schedule: Final = ticks.c.schedule_id == bindparam("schedule_id")
+NEWEST_FIRST: Final = select(ticks).where(_of_schedule).order_by(ticks.c.nominal_time.desc())
+"""The ledger of a schedule."""
+PAGE: Final = NEWEST_FIRST.limit(bindparam("limit"))
 MOST_SEARCHED: Final = 20_000
 """The number of rows that one request searches for certain decisions: a fast schedule has many."""
-_of_schedule: Final = ticks.c.schedule_id == bindparam("schedule_id")
 SEARCHED: Final = (
-    select(ticks.c.nominal_time)
-    .where(_of_schedule)
-    .order_by(ticks.c.nominal_time.desc())
-    .offset(MOST_SEARCHED)
-    .limit(1)
+    NEWEST_FIRST.with_only_columns(ticks.c.nominal_time).offset(MOST_SEARCHED).limit(1)
 )
 _moment: Final = bindparam("moment", type_=Instant())
-AT: Final = (
-    select(ticks)
-    .where(_of_schedule, ticks.c.nominal_time <= _moment)
-    .order_by(ticks.c.nominal_time.desc())
-    .limit(1)
-)
+AT: Final = NEWEST_FIRST.where(ticks.c.nominal_time <= _moment).limit(1)
 FOLLOWING: Final = (
     select(ticks)
     .where(_of_schedule, ticks.c.nominal_time > _moment)
     .order_by(ticks.c.nominal_time)
     .limit(1)
 )
+MOST_BEFORE: Final = 1_000
+"""The number of rows before a moment that are searched for the last run."""
 _before_moment = (
-    select(ticks)
-    .where(_of_schedule, ticks.c.nominal_time < _moment)
-    .order_by(ticks.c.nominal_time.desc())
-    .limit(1_000)
-    .subquery("before_moment")
+    NEWEST_FIRST.where(ticks.c.nominal_time < _moment).limit(MOST_BEFORE).subquery("before_moment")
 )
 PREVIOUS_RUN: Final = (
     select(_before_moment)
@@ -172,8 +158,14 @@ PREVIOUS_RUN: Final = (
     .limit(1)
 )
 OLDEST: Final = select(func.min(ticks.c.nominal_time)).where(_of_schedule)
-NEWEST_JOB: Final = func.coalesce(ticks.c.retried_as, ticks.c.job_id)
-"""The job that ran last for a time that was fired."""
+
+
+def newest_job(row: Any) -> Any:
+    """Select the job that ran last for a time that was fired, or runs now."""
+    return func.coalesce(row.retried_as, row.job_id)
+
+
+NEWEST_JOB: Final = newest_job(ticks.c)
 _at_time: Final = (
     ticks.c.schedule_id == bindparam("schedule"),
     ticks.c.nominal_time == bindparam("moment", type_=Instant()),
@@ -183,8 +175,7 @@ IS_DECIDED: Final = select(exists().where(*_at_time))
 RUN_OF: Final = select(NEWEST_JOB).where(*_fired_time)
 NOTE_RETRY: Final = update(ticks).where(*_fired_time).values(retried_as=bindparam("retry"))
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
-    ticks.c.schedule_id == bindparam("schedule_id"),
-    ticks.c.nominal_time < bindparam("before", type_=Instant()),
+    _of_schedule, ticks.c.nominal_time < bindparam("before", type_=Instant())
 )
 
 
