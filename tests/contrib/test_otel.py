@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -183,6 +184,52 @@ async def test_attempts_share_a_trace_and_are_linked(horae: Horae, telemetry: Te
     again = horae.jobs.retry(job.id)
     assert again.meta["traceparent"] != job.meta["traceparent"]
     assert links_of(telemetry.named("start fails")[1]) == {"retried_job": own_id(start)}
+
+
+async def test_an_attempt_in_another_process_is_linked_to_the_one_before(
+    horae: Horae, telemetry: Telemetry
+) -> None:
+    """Nothing of the first node is left in memory when the second one runs the job."""
+    begun = asyncio.Event()
+
+    @horae.job(on_shutdown="requeue")
+    async def work() -> None:
+        if not begun.is_set():
+            begun.set()
+            await asyncio.Event().wait()
+
+    job = horae.jobs.start(work, meta={"tenant": "acme"})
+    async with running_node(horae, grace=timedelta(0)):
+        await begun.wait()
+    uninstrument(horae)
+    later = Telemetry()
+    later.instrument(horae)
+    async with running_node(horae):
+        await settled(later, "work")
+    [start], [first], [second] = (
+        telemetry.named("start work"),
+        telemetry.named("run work"),
+        later.named("run work"),
+    )
+    assert links_of(second) == {"start": own_id(start), "previous_attempt": own_id(first)}
+    [wait] = later.named("wait work")
+    assert (wait.start_time or 0) >= (first.end_time or 0)
+    meta = horae.jobs.get(job.id).meta
+    assert (meta["tenant"], meta["traceparent"]) == ("acme", job.meta["traceparent"])
+
+
+async def test_what_another_job_has_left_is_no_link(horae: Horae, telemetry: Telemetry) -> None:
+    @horae.job(max_count=None)
+    def work() -> None: ...
+
+    copied = {"job": -1, "lease": 1, "traceparent": f"00-{'1' * 32}-{'2' * 16}-01"}
+    of_another = horae.jobs.start(work, meta={"horae_previous": copied})
+    unreadable = horae.jobs.start(work, meta={"horae_previous": {"job": [], "traceparent": 7}})
+    async with running_node(horae):
+        for job in (of_another, unreadable):
+            await until_state(horae, job.id, "finished")
+        await settled(telemetry, "work", 2)
+    assert [list(links_of(run)) for run in telemetry.named("run work")] == [["start"], ["start"]]
 
 
 async def test_each_job_of_a_batch_has_its_own_trace(horae: Horae, telemetry: Telemetry) -> None:

@@ -1,5 +1,6 @@
 """Settling: the lease is the fence, each attempt leaves one row, a lost answer does no harm."""
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
@@ -117,6 +118,17 @@ def test_a_retry_waits_and_forgets_the_failure(database: Database) -> None:
     assert (found.progress_percentage, found.attempt, found.lease) == (0, 1, 1)
     assert abs(found.run_at - found.updated_at - timedelta(seconds=600)) < INSTANT
     assert claimed(database) == []
+
+
+def test_a_retry_may_leave_something_for_the_next_attempt(database: Database) -> None:
+    claim = running(database, max_attempts=3, meta='{"tenant": "acme"}')
+    settled(database, again(claim))
+    [claim] = claimed(database)
+    assert claim.meta == '{"tenant": "acme"}'
+    left = {"tenant": "acme", "previous": {"text": 'a "quoted" one'}}
+    settled(database, again(claim, meta=json.dumps(left)))
+    [claim] = claimed(database)
+    assert json.loads(claim.meta) == left
 
 
 def test_a_retry_may_be_at_once_and_clears_the_text_of_the_failure(database: Database) -> None:

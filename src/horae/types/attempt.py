@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -30,7 +30,8 @@ class BodyEnd:
 
     `outcome`: None if it does not count, because another node owns the job or the body could not
     begin. `error`: what the body raised. `retry_in`: seconds until the next attempt; None if there
-    is none. `error_text`, `traceback`: what is stored about the error, without secrets.
+    is none. `error_text`, `traceback`: what is stored about the error, without secrets. `meta`:
+    what integrations add to the `meta` of the job for its next attempt, as values of JSON.
     """
 
     outcome: AttemptOutcome | None
@@ -38,6 +39,7 @@ class BodyEnd:
     retry_in: float | None = None
     error_text: str | None = None
     traceback: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Loan:

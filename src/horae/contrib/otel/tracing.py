@@ -2,8 +2,9 @@
 
 The trace context of the start travels in the job's `meta`, by the keys of the W3C. All attempts at
 a job are children of its start. Links lead to the start, to the previous attempt, to the previous
-run of the schedule, and to the job that a retry repeats; those to what ran before are known only in
-the process that has run it.
+run of the schedule, and to the job that a retry repeats. The context of an attempt that is followed
+by another one is written to `meta` together with its end; that of a run of a schedule is known only
+in the process that has run it.
 """
 
 import json
@@ -38,6 +39,10 @@ from horae.types import BodyEnd, JobContext, Starting
 
 DUE: Final = "horae_due"
 """The key in `meta` of the moment at which the job is due, in seconds since 1970."""
+PREVIOUS: Final = "horae_previous"
+"""The key in `meta` of what an attempt leaves for the next one: the job and the lease to which it
+belongs, the moment at which the next attempt is due, and its trace context.
+"""
 BILLION: Final = 1_000_000_000
 SEVERAL: Final = "(several)"
 """Stands for the type, or for the queue, of a group of jobs."""
@@ -55,8 +60,6 @@ class Tracing:
         self.tracer, self.measures, self.propagator = tracer, measures, propagator
         self.runs: Memory[tuple[int, int], SpanContext] = Memory()
         """The run spans by job and lease, until the results are written."""
-        self.attempts: Memory[int, tuple[SpanContext, float]] = Memory()
-        """The run span of a job that is tried again, and when it is due."""
         self.schedules: Memory[int, SpanContext] = Memory()
         """The run span of the last run of each schedule."""
 
@@ -167,7 +170,8 @@ class RunSpan:
         job, tracing = self._job, self._tracing
         claim = job.claim
         parent = tracing.context_in(job.meta)
-        previous, due = tracing.attempts.take(claim.id) or (None, self._due())
+        previous = _previous_in(job.meta, claim)
+        due = _due(job, previous)
         previous_run = (
             None if claim.schedule_id is None else tracing.schedules.take(claim.schedule_id)
         )
@@ -178,7 +182,9 @@ class RunSpan:
             kind=SpanKind.CONSUMER,
             attributes=self._attributes | _of_claim(claim),
             links=_links(
-                start=_span_context(parent), previous_attempt=previous, previous_run=previous_run
+                start=_span_context(parent),
+                previous_attempt=_span_context(tracing.context_in(previous)),
+                previous_run=previous_run,
             ),
             start_time=now,
         )
@@ -195,16 +201,6 @@ class RunSpan:
                 attributes=attributed | _of_claim(claim),
                 start_time=begin,
             ).end(now)
-
-    def _due(self) -> float | None:
-        """Return when the job was due, if this is the first time that it was claimed."""
-        job = self._job
-        if job.claim.lease != 1:
-            return None
-        if job.nominal_time is not None:
-            return job.nominal_time.timestamp()
-        due = job.meta.get(DUE)
-        return float(due) if isinstance(due, int | float) and due >= 0 else None
 
     def _end(self, span: Span, ended: BodyEnd, now: int) -> None:
         claim, tracing = self._job.claim, self._tracing
@@ -229,7 +225,10 @@ class RunSpan:
         tracing.measures.processing.record((now - self._began) / BILLION, attributed)
         own = span.get_span_context()
         if ended.retry_in is not None:
-            tracing.attempts.put(claim.id, (own, now / BILLION + ended.retry_in))
+            due = now / BILLION + ended.retry_in
+            left: dict[str, Any] = {"job": claim.id, "lease": claim.lease, DUE: due}
+            tracing.propagator.inject(left, set_span_in_context(span, Context()))
+            ended.meta[PREVIOUS] = left
         if claim.schedule_id is not None:
             tracing.schedules.put(claim.schedule_id, own)
         tracing.runs.put((claim.id, claim.lease), own)
@@ -313,6 +312,33 @@ def _of_claim(claim: Claim) -> dict[str, Any]:
     if claim.nominal_time is not None:
         found[attributes.NOMINAL_TIME] = claim.nominal_time.isoformat()
     return found
+
+
+def _previous_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
+    """Return what the previous attempt has left; empty if there was none.
+
+    The `meta` of another job may have been copied to this one.
+    """
+    found = meta.get(PREVIOUS)
+    if isinstance(found, Mapping) and found.get("job") == claim.id:
+        return found
+    return {}
+
+
+def _due(job: JobContext[Any], previous: Mapping[str, Any]) -> float | None:
+    """Return when an attempt was due; None if nobody has noted it.
+
+    Nobody has if a node has died, or has handed the job back, since the start or the previous
+    attempt.
+    """
+    lease = job.claim.lease
+    if lease == 1:
+        if job.nominal_time is not None:
+            return job.nominal_time.timestamp()
+        noted = job.meta.get(DUE)
+    else:
+        noted = previous.get(DUE) if previous.get("lease") == lease - 1 else None
+    return float(noted) if isinstance(noted, int | float) and noted >= 0 else None
 
 
 def _span_context(context: Context | None) -> SpanContext | None:

@@ -267,7 +267,7 @@ class Settlement(NamedTuple):
     `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`:
     seconds that the body ran by the monotonic clock of its process; given only where it matters,
     for the statistics of a schedule or after the wall clock was set. `group_id`: the group of a
-    member that has finished.
+    member that has finished. `meta`: the new `meta` of the job as JSON text; None leaves it.
     """
 
     id: JobId
@@ -286,6 +286,7 @@ class Settlement(NamedTuple):
     hook_owed: str | None = None
     reason: str | None = None
     group_id: int | None = None
+    meta: str | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:

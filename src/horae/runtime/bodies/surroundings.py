@@ -7,6 +7,7 @@ as the first one is entered, because that runs code of the application.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -67,14 +68,14 @@ class Surroundings:
             for hook, call in self._leave_each(run):
                 with self._guard(hook):
                     self._calls.run(call())
-        return self._run
+        return self._with_meta()
 
     async def leave_async(self, run: FinishedRun) -> FinishedRun:
         """Leave what was entered around a coroutine."""
         for hook, call in self._leave_each(run):
             with self._guard(hook):
                 await call()
-        return self._run
+        return self._with_meta()
 
     def _leave_each(
         self, run: FinishedRun
@@ -100,6 +101,16 @@ class Surroundings:
                     manager.__exit__(*raised)
             else:
                 yield hook, partial(manager.__aexit__, *raised)
+
+    def _with_meta(self) -> FinishedRun:
+        """Return the run with what its hooks have added to `meta` for the next attempt."""
+        run, ended = self._run, self._attempt.ended
+        if ended is None or ended.retry_in is None or not ended.meta or run.settlement is None:
+            return run
+        with log.guard("job %d keeps its meta, because the new one is no JSON: %s", run.claim.id):
+            meta = json.dumps({**self._context.meta, **ended.meta})
+            return run._replace(settlement=run.settlement._replace(meta=meta))
+        return run
 
     @contextmanager
     def _guard(self, hook: Hook[Any]) -> Generator[None]:

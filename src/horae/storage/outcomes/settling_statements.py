@@ -62,6 +62,7 @@ BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "hook_owed": String(),
     "reason": Text(),
     "group_id": BigInteger(),
+    "meta": Text(),
 }
 """The columns of a batch: the fields of a `Settlement`."""
 PLAIN: Final = ("id", "lease", "result", "label", "group_id")
@@ -162,6 +163,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
             "awaited": case((retried, jobs.c.awaited), else_=_AWAITED),
             # A job with limits that is tried again is put into its lane again.
             "lane_id": case((retried, null()), else_=jobs.c.lane_id),
+            "meta": func.coalesce(cast(batch.c.meta, Json()), jobs.c.meta),
         }
     changes |= {
         "result": cast(batch.c.result, Json()),
