@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 
 import type { Minute, Overview } from '@/api/model'
 import { secondsToClear } from '@/charts/backlog'
-import { startDelayOf, stacked, throughputOf } from '@/charts/series'
+import { stacked } from '@/charts/series'
 
 const AT = '2030-01-01T12:00:30Z'
 
@@ -16,25 +16,6 @@ function minute(time: string, finished: number, failed = 0): Minute {
     longest_pick_up_seconds: 0.5,
   }
 }
-
-describe('the last hour', () => {
-  const minutes = [minute('11:01', 3), minute('12:00', 7, 1), minute('09:00', 99)]
-
-  it('has sixty minutes, the current one last', () => {
-    const { times, series } = throughputOf(minutes, AT)
-    expect(times).toHaveLength(60)
-    expect(times[59]).toBe(Date.parse('2030-01-01T12:00:00Z') / 1000)
-    expect(series[0]?.values[59]).toBe(7)
-    expect(series[1]?.values[59]).toBe(1)
-    expect(series[0]?.values[0]).toBe(3)
-  })
-
-  it('has zero jobs and no start delay for minutes in which no job ended', () => {
-    expect(throughputOf(minutes, AT).series[0]?.values[30]).toBe(0)
-    expect(startDelayOf(minutes, AT).series[0]?.values[30]).toBeNull()
-    expect(startDelayOf(minutes, AT).series[1]?.values[59]).toBe(0.5)
-  })
-})
 
 it('bars are stacked', () => {
   const series = [

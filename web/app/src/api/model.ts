@@ -18,9 +18,9 @@ export type TypeHistory = Readonly<Schemas['TypeHistoryList']>
 export type TypeCourse = Readonly<Schemas['TypeCourseItem']>
 /** What ended in a time, and how long it waited and ran. */
 export type Totals = Readonly<Schemas['TotalsItem']>
-/** Whether all queues and the firing of schedules are paused. */
 /** Why a job has not started, or what has become of it. */
 export type JobWhy = Readonly<Schemas['JobWhyItem']>
+/** Whether all queues and the firing of schedules are paused. */
 export type Everything = Readonly<Schemas['EverythingItem']>
 /** Failures that have one cause. */
 export type ErrorGroup = Readonly<Schemas['ErrorGroupItem']>
@@ -34,7 +34,6 @@ export interface ErrorQuery {
   readonly deployment?: string
   readonly only_new?: boolean
 }
-export type Deployed = Readonly<Schemas['DeployedItem']>
 export type ErrorList = Readonly<Schemas['ErrorList']>
 /** A limit by key, with what it holds back. */
 export type KeyLimit = Readonly<Schemas['LimitItem']>

@@ -44,7 +44,7 @@ const TARGETS: Readonly<Record<Measure, Target>> = {
   run: (of, ended) => jobs({ q: ended }, of),
   waiting,
   lateness: waiting,
-  slots: (of) => (of.scope === 'everything' ? { name: 'nodes' } : jobs({ states: 'started' }, of)),
+  slots: (of) => (of.scope === 'everything' ? { name: 'fleet' } : jobs({ states: 'started' }, of)),
 }
 
 /**

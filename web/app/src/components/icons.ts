@@ -8,7 +8,6 @@ export const ICONS = {
   queues: 'M3 6h9M3 10h9M3 14h9M15 5v10l2.5-2.5M15 15l-2.5-2.5',
   types: 'M4 4h5v5H4zM11 4h5v5h-5zM4 11h5v5H4zM11 13.5h5M13.5 11v5',
   limits: 'M4 15a7 7 0 1 1 12 0M10 12l3.5-4',
-  deployments: 'M10 3l7 4-7 4-7-4zM3 11l7 4 7-4',
   changes: 'M4 16l1-4 8-8 3 3-8 8zM11 6l3 3',
   refresh: 'M15.5 8A6 6 0 1 0 16 10.5M16 4v4h-4',
   search: 'M9 3.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M13 13l4 4',

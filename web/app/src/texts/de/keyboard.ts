@@ -4,6 +4,5 @@ export const keyboard: Texts['keyboard'] = {
   title: 'Tastenkürzel',
   goTo: (page) => `Zur Seite „${page}“`,
   show: 'Tastenkürzel anzeigen',
-  palette: 'Seiten, Jobs, Zeitpläne und Aktionen suchen',
   utc: 'Alle Zeiten in UTC anzeigen oder wieder in Ihrer Zone',
 }

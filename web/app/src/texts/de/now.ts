@@ -28,7 +28,6 @@ export const now: Texts['now'] = {
   pauseEverythingText:
     'Kein Job startet und kein Zeitplan löst aus, bis alles fortgesetzt wird. Laufende Jobs laufen weiter.',
   everythingPaused: 'Alles ist angehalten.',
-  everythingResumed: 'Alles wird fortgesetzt.',
   pause: 'Anhalten',
   resume: 'Fortsetzen',
   retry: (count) => (count === 1 ? '1 Job wiederholen' : `${countText(count)} Jobs wiederholen`),

@@ -34,7 +34,6 @@ export const schedules: Texts['schedules'] = {
   columns: {
     schedule: 'Zeitplan',
     state: 'Zustand',
-    when: 'Wann',
     next: 'Nächster',
     duration: 'Dauer',
   },
@@ -212,7 +211,6 @@ export const schedules: Texts['schedules'] = {
     runningNow: 'Läuft gerade',
     parameters: 'Parameter',
     waits: 'Der Lauf hat noch nicht begonnen.',
-    declaredBy: (module) => `deklariert von ${module}`,
   },
   nextRuns: {
     title: 'Nächste Läufe',

@@ -2,6 +2,5 @@ export const keyboard = {
   title: 'Keyboard shortcuts',
   goTo: (page: string) => `Go to ${page.toLowerCase()}`,
   show: 'Show keyboard shortcuts',
-  palette: 'Search pages, jobs, schedules and actions',
   utc: 'Show all times in UTC, or in your zone again',
 }

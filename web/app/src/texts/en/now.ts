@@ -27,7 +27,6 @@ export const now = {
   pauseEverythingText:
     'No job starts and no schedule fires until everything is resumed. Running jobs continue.',
   everythingPaused: 'Everything is paused.',
-  everythingResumed: 'Everything is resumed.',
   pause: 'Pause',
   resume: 'Resume',
   retry: (count: number) => `Retry ${plural(count, 'job')}`,

@@ -32,7 +32,6 @@ export const schedules = {
   columns: {
     schedule: 'Schedule',
     state: 'State',
-    when: 'When',
     next: 'Next',
     duration: 'Duration',
   },
@@ -203,7 +202,6 @@ export const schedules = {
     runningNow: 'Running now',
     parameters: 'Parameters',
     waits: 'The run has not started.',
-    declaredBy: (module: string) => `declared by ${module}`,
   },
   nextRuns: {
     title: 'Next runs',

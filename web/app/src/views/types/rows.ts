@@ -1,6 +1,6 @@
 import type { Totals, TypeCourse } from '@/api/model'
 
-export const SORTS = ['name', 'rate', 'failed', 'share', 'wait', 'run', 'change'] as const
+export const SORTS = ['name', 'rate', 'failed', 'share', 'wait', 'run'] as const
 export type Sort = (typeof SORTS)[number]
 
 /** Return the share of ended jobs that failed; null if none ended. */
@@ -41,24 +41,18 @@ export function compared(
   return { before, after, verdict }
 }
 
-function changeOf(course: TypeCourse): number {
-  const share = compared(course, failedShare)
-  return share === null ? -2 : share.after - share.before
-}
-
-const WEIGHTS: Readonly<Record<Sort, (totals: Totals, course: TypeCourse) => number>> = {
+const WEIGHTS: Readonly<Record<Sort, (totals: Totals) => number>> = {
   name: () => 0,
   rate: ({ per_minute }) => per_minute ?? -1,
   failed: ({ failed }) => failed,
   share: (totals) => failedShare(totals) ?? -1,
   wait: ({ wait_p95_seconds }) => wait_p95_seconds ?? -1,
   run: ({ run_p95_seconds }) => run_p95_seconds ?? -1,
-  change: (_totals, course) => changeOf(course),
 }
 
 /** Sort types: names from A, else the largest first. Equal ones by name. */
 export function sorted(courses: readonly TypeCourse[], by: Sort, reversed: boolean): TypeCourse[] {
-  const weight = (course: TypeCourse): number => WEIGHTS[by](shownTotals(course), course)
+  const weight = (course: TypeCourse): number => WEIGHTS[by](shownTotals(course))
   const order = (left: TypeCourse, right: TypeCourse): number =>
     weight(right) - weight(left) || (left.name < right.name ? -1 : 1)
   const found = [...courses].sort(order)
