@@ -14,6 +14,11 @@ export const zone = shallowRef<Zone>(parseZone(localStorage.getItem(KEY)))
 
 watch(zone, (chosen) => localStorage.setItem(KEY, chosen))
 
+/** Show all times in the other zone. */
+export function changeZone(): void {
+  zone.value = zone.value === 'utc' ? 'local' : 'utc'
+}
+
 /** The IANA name of the zone of all times on the page. */
 export const timeZone = computed(() =>
   zone.value === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,

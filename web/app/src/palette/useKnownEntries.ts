@@ -1,9 +1,10 @@
 import { computed, shallowRef, type ComputedRef } from 'vue'
 
 import { server } from '@/api/server'
-import { zone } from '@/format/zone'
+import { changeZone, zone } from '@/format/zone'
+import { resumeEverything } from '@/layout/everything'
 import { usePages, type PageLink } from '@/layout/pages'
-import { errorText, notify, perform } from '@/notices/notices'
+import { errorText, notify } from '@/notices/notices'
 import { refreshNow } from '@/refresh/manualRefresh'
 import { useSession } from '@/session/session'
 import { texts } from '@/texts/texts'
@@ -77,24 +78,17 @@ function typeEntry(name: string): Entry {
 function everythingDeed(isPaused: boolean, askToPause: () => void): Entry {
   return isPaused
     ? deed('resume', texts.value.layout.resumeEverything, () => void resumeEverything())
-    : deed('pause', texts.value.palette.pauseEverything, askToPause)
+    : deed('pause', texts.value.layout.pauseEverything, askToPause)
 }
 
 function displayDeeds(): Entry[] {
   const words = texts.value.palette
   return [
     deed('refresh', texts.value.layout.refreshNow, refreshNow),
-    deed('utc', zone.value === 'utc' ? words.localTimes : words.utcTimes, () => {
-      zone.value = zone.value === 'utc' ? 'local' : 'utc'
-    }),
+    deed('utc', zone.value === 'utc' ? words.localTimes : words.utcTimes, changeZone),
   ]
 }
 
 function deed(id: string, title: string, target: () => void): Entry {
   return { id, kind: 'deed', icon: 'changes', title, target }
-}
-
-async function resumeEverything(): Promise<void> {
-  await perform(server.resumeEverything, texts.value.layout.everythingResumed)
-  refreshNow()
 }

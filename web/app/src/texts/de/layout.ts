@@ -35,6 +35,11 @@ export const layout: Texts['layout'] = {
   everythingPaused: 'Alles ist angehalten:',
   nothingStarts: 'Kein Job startet, und kein Zeitplan löst aus.',
   by: (user) => `von ${user}`,
+  pauseEverything: 'Alles anhalten',
+  pauseEverythingTitle: 'Alles anhalten?',
+  pauseEverythingText:
+    'Kein Job einer Warteschlange startet und kein Zeitplan löst aus, bis Sie alles fortsetzen. Laufende Jobs laufen weiter. Was einzeln angehalten ist, bleibt es danach.',
+  everythingWasPaused: 'Alles ist angehalten.',
   resumeEverything: 'Alles fortsetzen',
   everythingResumed: 'Alles läuft wieder.',
 

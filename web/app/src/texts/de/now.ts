@@ -23,11 +23,6 @@ export const now: Texts['now'] = {
     node: (name) => `Knoten ${name}`,
   },
 
-  pauseEverything: 'Alles anhalten',
-  pauseEverythingTitle: 'Alles anhalten?',
-  pauseEverythingText:
-    'Kein Job startet und kein Zeitplan löst aus, bis alles fortgesetzt wird. Laufende Jobs laufen weiter.',
-  everythingPaused: 'Alles ist angehalten.',
   pause: 'Anhalten',
   resume: 'Fortsetzen',
   retry: (count) => (count === 1 ? '1 Job wiederholen' : `${countText(count)} Jobs wiederholen`),

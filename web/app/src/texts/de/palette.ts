@@ -20,9 +20,4 @@ export const palette: Texts['palette'] = {
     'Nichts gefunden. Jobs findet man hier über ihre Nummer, über alles andere auf ihrer Seite.',
   utcTimes: 'Alle Zeiten in UTC anzeigen',
   localTimes: 'Alle Zeiten in Ihrer Zone anzeigen',
-  pauseEverything: 'Alles anhalten',
-  pauseTitle: 'Alles anhalten?',
-  pauseText:
-    'Kein Job startet und kein Zeitplan löst aus, bis alles fortgesetzt wird. Laufende Jobs laufen weiter.',
-  everythingPaused: 'Alles ist angehalten.',
 }

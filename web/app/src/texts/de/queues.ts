@@ -53,11 +53,6 @@ export const queues: Texts['queues'] = {
   reset: 'Zurücksetzen',
   resetLong: 'Zurück zu den Grenzen und der Reihenfolge, die der Code deklariert',
   set: 'Setzen',
-  pauseEverything: 'Alles anhalten',
-  pauseEverythingTitle: 'Alles anhalten?',
-  pauseEverythingText:
-    'Kein Job einer Warteschlange startet und kein Zeitplan löst aus, bis Sie alles fortsetzen. Laufende Jobs laufen weiter. Was einzeln angehalten ist, bleibt es danach.',
-  everythingIsPaused: 'Alles ist angehalten.',
   pauseTitle: (name) => `${name} anhalten?`,
   pauseText:
     'Kein Job dieser Warteschlange startet, bis sie fortgesetzt wird. Laufende Jobs laufen weiter.',

@@ -33,6 +33,11 @@ export const layout = {
   everythingPaused: 'Everything is paused:',
   nothingStarts: 'no job starts, and no schedule fires.',
   by: (user: string) => `by ${user}`,
+  pauseEverything: 'Pause everything',
+  pauseEverythingTitle: 'Pause everything?',
+  pauseEverythingText:
+    'No job of any queue starts and no schedule fires until you resume everything. Running jobs continue. What is paused by itself stays so afterwards.',
+  everythingWasPaused: 'Everything is paused.',
   resumeEverything: 'Resume everything',
   everythingResumed: 'Everything is resumed.',
 

@@ -22,11 +22,6 @@ export const now = {
     node: (name: string) => `Node ${name}`,
   },
 
-  pauseEverything: 'Pause everything',
-  pauseEverythingTitle: 'Pause everything?',
-  pauseEverythingText:
-    'No job starts and no schedule fires until everything is resumed. Running jobs continue.',
-  everythingPaused: 'Everything is paused.',
   pause: 'Pause',
   resume: 'Resume',
   retry: (count: number) => `Retry ${plural(count, 'job')}`,

@@ -19,9 +19,4 @@ export const palette = {
     'Nothing found. Jobs are found by their number here, and by anything else on their page.',
   utcTimes: 'Show all times in UTC',
   localTimes: 'Show all times in your zone',
-  pauseEverything: 'Pause everything',
-  pauseTitle: 'Pause everything?',
-  pauseText:
-    'No job starts and no schedule fires until everything is resumed. Running jobs continue.',
-  everythingPaused: 'Everything is paused.',
 }

@@ -52,11 +52,6 @@ export const queues = {
   reset: 'Reset',
   resetLong: 'Return to the limits and turns that the code declares',
   set: 'Set',
-  pauseEverything: 'Pause everything',
-  pauseEverythingTitle: 'Pause everything?',
-  pauseEverythingText:
-    'No job of any queue starts and no schedule fires until you resume everything. Running jobs continue. What is paused by itself stays so afterwards.',
-  everythingIsPaused: 'Everything is paused.',
   pauseTitle: (name: string) => `Pause ${name}?`,
   pauseText: 'No job of this queue starts until the queue is resumed. Running jobs continue.',
   wasPaused: (name: string) => `Queue ${name} paused.`,
