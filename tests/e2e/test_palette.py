@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
@@ -49,6 +49,44 @@ def test_the_palette_leads_everywhere_by_key(page: Page, node: Served) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(address))
         expect(field).to_have_count(0)
+
+
+def test_keys_typed_before_the_results_have_arrived_belong_to_the_palette(
+    page: Page, node: Served, tmp_path: Path
+) -> None:
+    job = node.begin("wait_for_file", file=str(tmp_path / "gate"))
+    wait_until(lambda: node.read("jobs/?states=started")["jobs"])
+    page.goto(f"jobs/{job}")
+    settle(page)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/assets/palette-*", hold)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("sched")  # on the page, `c` would cancel the job
+    expect(page.get_by_test_id("palette")).to_have_value("sched")
+    expect(page.locator("[role=option]")).to_have_count(0)
+    held[0].continue_()
+    expect(page.locator("[role=option]").first).to_contain_text("Schedules")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/schedules$"))
+    assert node.read("jobs/?states=started")["jobs"]
+
+
+def test_a_palette_that_cannot_be_fetched_says_so_and_is_fetched_again(
+    page: Page, node: Served, faults: Faults
+) -> None:
+    page.goto("queues")
+    settle(page)
+    page.route("**/assets/palette-*", lambda route: route.abort(), times=1)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_test_id("notice-failed")).to_be_visible()
+    expect(page.get_by_test_id("palette")).to_have_count(0)
+    open_palette(page)
+    expect(page.locator("[role=option]").first).to_be_visible()
+    faults.forgive()
 
 
 def test_the_palette_pauses_everything_and_resumes_it(page: Page, node: Served) -> None:

@@ -36,7 +36,11 @@ export default defineConfig({
               test: LANGUAGE,
               priority: 3,
             },
-            { name: 'palette', test: /src\/palette\/(?!PaletteButton)/, priority: 2 },
+            {
+              name: 'palette',
+              test: /src\/palette\/(?!PaletteButton|CommandPalette)/,
+              priority: 2,
+            },
             { name: 'charts', test: /uplot|src\/charts\//, priority: 3 },
             { name: 'now', test: /views\/now\//, priority: 2 },
             { name: 'schedules', test: /src\/(views\/)?schedules\//, priority: 2 },

@@ -19,7 +19,7 @@ export interface FoundEntries {
 }
 
 /** Search the server for the job with an id, and for schedules whose name contains the query. */
-export function useFoundEntries(query: Ref<string>): FoundEntries {
+export function useFoundEntries(query: Readonly<Ref<string>>): FoundEntries {
   const session = useSession()
   const { messages } = useHorae()
   const found = shallowRef<readonly Entry[]>([])
@@ -41,16 +41,21 @@ export function useFoundEntries(query: Ref<string>): FoundEntries {
     }
   }
 
-  watch(query, (text, _previous, onCleanup) => {
-    const request = new AbortController()
-    onCleanup(() => request.abort())
-    // What was found for the previous query must not be chosen by mistake.
-    found.value = []
-    searching.value = text.trim() !== ''
-    if (!searching.value) return
-    const timer = setTimeout(() => void search(text.trim(), request.signal), DELAY)
-    onCleanup(() => clearTimeout(timer))
-  })
+  // The reader may have typed before this code had arrived.
+  watch(
+    query,
+    (text, _previous, onCleanup) => {
+      const request = new AbortController()
+      onCleanup(() => request.abort())
+      // What was found for the previous query must not be chosen by mistake.
+      found.value = []
+      searching.value = text.trim() !== ''
+      if (!searching.value) return
+      const timer = setTimeout(() => void search(text.trim(), request.signal), DELAY)
+      onCleanup(() => clearTimeout(timer))
+    },
+    { immediate: true },
+  )
 
   return { found, searching, failure }
 }
