@@ -3,7 +3,7 @@
 import base64
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -82,11 +82,16 @@ def _pairs(value: Any) -> Any:
     return {name.strip(): text.strip() for name, _, text in (part.partition("=") for part in parts)}
 
 
-def _queue_backend(text: str) -> str:
-    try:
-        return check_queue_backend(text)
-    except InvalidRequest as error:
-        raise ValueError(str(error)) from error
+def _checked_by(check: Callable[[str], str]) -> AfterValidator:
+    """Validate a text with a function of the domain; Pydantic reports ValueError only."""
+
+    def validate(text: str) -> str:
+        try:
+            return check(text)
+        except InvalidRequest as error:
+            raise ValueError(str(error)) from error
+
+    return AfterValidator(validate)
 
 
 def _tokens(value: Any) -> Any:
@@ -119,13 +124,6 @@ def _secret_key(key: SecretStr) -> SecretStr:
             " cryptography.fernet.Fernet.generate_key() returns them"
         )
     return key
-
-
-def _colour(text: str) -> str:
-    try:
-        return check_colour(text)
-    except InvalidRequest as error:
-        raise ValueError(str(error)) from error
 
 
 def _printable(text: str) -> str:
@@ -208,7 +206,7 @@ def _postgres_url(url: SecretStr) -> SecretStr:
 
 
 PostgresUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_postgres_url)]
-QueueBackend: TypeAlias = Annotated[str, AfterValidator(_queue_backend)]
+QueueBackend: TypeAlias = Annotated[str, _checked_by(check_queue_backend)]
 SecretKey: TypeAlias = Annotated[SecretStr, AfterValidator(_secret_key)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
@@ -280,7 +278,7 @@ class Settings(BaseSettings):
     node_name: str | None = Field(
         None, description="Name of the node in lists. Default: the host name."
     )
-    colour: Annotated[str, AfterValidator(_colour)] | None = Field(
+    colour: Annotated[str, _checked_by(check_colour)] | None = Field(
         None,
         description=(
             "Colour of a band on top of the dashboard, with `node_name`, that tells staging from"
