@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from horae.alerts import AlertThresholds, Rule
-from horae.alerts.observation import LostNode, Observation
-from horae.alerts.rules import MOST_OF_A_RULE, problems_of
+from horae.alerts.rules import MOST_OF_A_RULE, LostNode, Observation, problems_of
 from horae.client.doctor import IdleSlots, LateQueue, idle_slots
 from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidInterval, InvalidRequest

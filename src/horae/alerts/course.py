@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
+from pydantic import AwareDatetime
+
 from horae.alerts.rules import FoundProblem, Rule
 
 LONGEST_SUMMARY: Final = 2_000
@@ -32,10 +34,10 @@ class Alert:
     key: str
     rule: Rule
     summary: str
-    since: datetime
-    last_seen: datetime
+    since: AwareDatetime
+    last_seen: AwareDatetime
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    notified_at: datetime | None = None
+    notified_at: AwareDatetime | None = None
 
     @property
     def id(self) -> str:
@@ -49,7 +51,7 @@ class Notice:
 
     happening: Happening
     alert: Alert
-    at: datetime
+    at: AwareDatetime
 
     @property
     def id(self) -> str:

@@ -1,11 +1,11 @@
 """Reads an observation from the database."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
-from horae.alerts.observation import LostNode, Observation
-from horae.alerts.rules import AlertThresholds, Rule
+from horae.alerts.rules import AlertThresholds, LostNode, Observation, Rule
 from horae.client.doctor import late_queues, read_idle_slots
+from horae.domain.jobs import JobState
 from horae.runtime.node import SeenNode, living, look
 from horae.storage.engine import Database
 from horae.storage.nodes import nodes
@@ -26,7 +26,10 @@ def observe(database: Database, thresholds: AlertThresholds, known: Collection[s
 
     `known`: the keys of alerts, whose schedules are looked at again.
     """
-    missed = [int(key) for key in _named(known, Rule.SCHEDULE_MISSED) if key.isdecimal()]
+    keys = [key.partition(":") for key in known]
+    missed = [
+        int(name) for rule, _, name in keys if rule == Rule.SCHEDULE_MISSED and name.isdecimal()
+    ]
     seen = look(database)
     views = database.autocommit(queues.view)
     return Observation(
@@ -68,16 +71,10 @@ def _removed(database: Database, seconds: float) -> list[LostNode]:
             host=node.host.partition("/")[0],
             pid=node.pid,
             held=sum(node.jobs.values()),
-            fate=_fate(node.jobs),
+            fate=", ".join(
+                f"{count} {'to run again' if state == JobState.PENDING else state}"
+                for state, count in sorted(node.jobs.items())
+            ),
         )
         for node in database.autocommit(nodes.recently_died, seconds)
     ]
-
-
-def _fate(jobs: Mapping[str, int]) -> str:
-    words = {"pending": "to run again"}
-    return ", ".join(f"{count} {words.get(state, state)}" for state, count in sorted(jobs.items()))
-
-
-def _named(keys: Collection[str], rule: Rule) -> list[str]:
-    return [key.partition(":")[2] for key in keys if key.startswith(f"{rule}:")]

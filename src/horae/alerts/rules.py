@@ -1,16 +1,16 @@
-"""The rules: from an observation to the problems in it. Pure functions."""
+"""The rules: from what a watch has seen at one moment to the problems in it. Pure functions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from horae.alerts.observation import Observation
-from horae.client.doctor import length_of
+from horae.client.doctor import IdleSlots, LateQueue, length_of
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.storage.schedules import FailingSchedule, LateSchedule, MissedSchedule
 
 MOST_OF_A_RULE: Final = 10
 """Maximum number of problems of one rule with an alert each; more are one alert together."""
@@ -28,6 +28,37 @@ class Rule(StrEnum):
     QUEUE_LATE = "queue_late"
     NOTHING_CLAIMED = "nothing_claimed"
     NODE_DEAD = "node_dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostNode:
+    """A node that has ended without unregistering.
+
+    `fate`: what has become of the jobs that it held, such as `1 failed, 2 to run again`.
+    """
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    held: int
+    fate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Everything that the rules are decided by.
+
+    `away`: why the database could not be read; then the rest is unknown, and empty.
+    """
+
+    away: str | None = None
+    late: Sequence[LateSchedule] = ()
+    missed: Sequence[MissedSchedule] = ()
+    failing: Sequence[FailingSchedule] = ()
+    late_queues: Sequence[LateQueue] = ()
+    idle_slots: Sequence[IdleSlots] = ()
+    dead_nodes: Sequence[LostNode] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,115 +126,92 @@ def problems_of(seen: Observation, thresholds: AlertThresholds) -> list[FoundPro
         ]
     found: list[FoundProblem] = []
     for rule, find in _RULES.items():
-        found += _together(rule, list(find(seen)))
+        problems = [
+            FoundProblem(key=f"{rule}:{name}", rule=rule, summary=summary, details=details)
+            for name, summary, details in find(seen)
+        ]
+        if len(problems) <= MOST_OF_A_RULE:
+            found += problems
+            continue
+        first = "; ".join(problem.summary for problem in problems[:NAMED])
+        count = len(problems)
+        summary = f"{first}; and {count - NAMED} more"
+        details = {"count": count}
+        found.append(FoundProblem(key=rule.value, rule=rule, summary=summary, details=details))
     return found
 
 
-def _together(rule: Rule, problems: Sequence[FoundProblem]) -> Sequence[FoundProblem]:
-    """Return one problem in place of many of the same rule."""
-    if len(problems) <= MOST_OF_A_RULE:
-        return problems
-    first = "; ".join(problem.summary for problem in problems[:NAMED])
-    count = len(problems)
-    return [
-        FoundProblem(
-            key=rule.value,
-            rule=rule,
-            summary=f"{first}; and {count - NAMED} more",
-            details={"count": count},
-        )
-    ]
+_Found: TypeAlias = Iterator[tuple[object, str, Mapping[str, Any]]]
+"""Problems of one rule: what each is about, a summary, and details."""
 
 
-def _missed(seen: Observation) -> Iterator[FoundProblem]:
+def _missed(seen: Observation) -> _Found:
     for each in seen.missed:
         times = "a run" if each.count == 1 else f"{each.count} runs"
-        yield FoundProblem(
-            key=f"{Rule.SCHEDULE_MISSED}:{each.id}",
-            rule=Rule.SCHEDULE_MISSED,
-            summary=(
-                f"schedule {each.name!r} has missed {times}, the latest due at"
-                f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})"
-            ),
-            details={"schedule_id": each.id, "schedule": each.name, "count": each.count},
+        summary = (
+            f"schedule {each.name!r} has missed {times}, the latest due at"
+            f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})"
+        )
+        yield (
+            each.id,
+            summary,
+            {"schedule_id": each.id, "schedule": each.name, "count": each.count},
         )
 
 
-def _late(seen: Observation) -> Iterator[FoundProblem]:
+def _late(seen: Observation) -> _Found:
     for each in seen.late:
-        yield FoundProblem(
-            key=f"{Rule.SCHEDULE_LATE}:{each.id}",
-            rule=Rule.SCHEDULE_LATE,
-            summary=(
-                f"schedule {each.name!r} should have started {length_of(each.seconds)} ago and has"
-                " not"
-            ),
-            details={
-                "schedule_id": each.id,
-                "schedule": each.name,
-                "seconds": round(each.seconds),
-            },
+        yield (
+            each.id,
+            f"schedule {each.name!r} should have started {length_of(each.seconds)} ago and has not",
+            {"schedule_id": each.id, "schedule": each.name, "seconds": round(each.seconds)},
         )
 
 
-def _failing(seen: Observation) -> Iterator[FoundProblem]:
+def _failing(seen: Observation) -> _Found:
     for each in seen.failing:
         disabled = ", and is disabled, because its retries are used up" if each.gave_up else ""
-        yield FoundProblem(
-            key=f"{Rule.SCHEDULE_FAILING}:{each.id}",
-            rule=Rule.SCHEDULE_FAILING,
-            summary=f"schedule {each.name!r} has failed {each.streak} times in a row{disabled}",
-            details={
-                "schedule_id": each.id,
-                "schedule": each.name,
-                "failures": each.streak,
-                "disabled": each.gave_up,
-            },
-        )
+        details = {
+            "schedule_id": each.id,
+            "schedule": each.name,
+            "failures": each.streak,
+            "disabled": each.gave_up,
+        }
+        summary = f"schedule {each.name!r} has failed {each.streak} times in a row{disabled}"
+        yield each.id, summary, details
 
 
-def _queues(seen: Observation) -> Iterator[FoundProblem]:
+def _queues(seen: Observation) -> _Found:
     for each in seen.late_queues:
-        yield FoundProblem(
-            key=f"{Rule.QUEUE_LATE}:{each.name}",
-            rule=Rule.QUEUE_LATE,
-            summary=(
-                f"a job in queue {each.name!r} has been due for {length_of(each.seconds)};"
-                f" {each.due} wait for long"
-            ),
-            details={"queue": each.name, "seconds": round(each.seconds), "due": each.due},
+        summary = (
+            f"a job in queue {each.name!r} has been due for {length_of(each.seconds)};"
+            f" {each.due} wait for long"
         )
+        details = {"queue": each.name, "seconds": round(each.seconds), "due": each.due}
+        yield each.name, summary, details
 
 
-def _idle(seen: Observation) -> Iterator[FoundProblem]:
+def _idle(seen: Observation) -> _Found:
     for each in seen.idle_slots:
-        yield FoundProblem(
-            key=f"{Rule.NOTHING_CLAIMED}:{each.queue}",
-            rule=Rule.NOTHING_CLAIMED,
-            summary=(
-                f"{each.due} due in queue {each.queue!r} and {each.free} slots free for them, but"
-                f" nothing was claimed in {length_of(each.seconds)}"
-            ),
-            details={"queue": each.queue, "due": each.due, "free_slots": each.free},
+        summary = (
+            f"{each.due} due in queue {each.queue!r} and {each.free} slots free for them, but"
+            f" nothing was claimed in {length_of(each.seconds)}"
         )
+        yield each.queue, summary, {"queue": each.queue, "due": each.due, "free_slots": each.free}
 
 
-def _dead(seen: Observation) -> Iterator[FoundProblem]:
+def _dead(seen: Observation) -> _Found:
     for each in seen.dead_nodes:
         jobs = "a job" if each.held == 1 else f"{each.held} jobs"
         held = f"; it held {jobs}: {each.fate}" if each.held else "; it held no job"
-        yield FoundProblem(
-            key=f"{Rule.NODE_DEAD}:{each.id}",
-            rule=Rule.NODE_DEAD,
-            summary=(
-                f"node {each.name!r} (pid {each.pid} on {each.host}) has stopped without"
-                f" unregistering{held}"
-            ),
-            details={"node": each.id, "name": each.name, "jobs": each.held},
+        summary = (
+            f"node {each.name!r} (pid {each.pid} on {each.host}) has stopped without"
+            f" unregistering{held}"
         )
+        yield each.id, summary, {"node": each.id, "name": each.name, "jobs": each.held}
 
 
-_RULES: Final[Mapping[Rule, Callable[[Observation], Iterator[FoundProblem]]]] = {
+_RULES: Final[Mapping[Rule, Callable[[Observation], _Found]]] = {
     Rule.SCHEDULE_MISSED: _missed,
     Rule.SCHEDULE_LATE: _late,
     Rule.SCHEDULE_FAILING: _failing,

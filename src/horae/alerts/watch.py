@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Timeout
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,9 +21,8 @@ from horae.adapters import opened_database
 from horae.alerts import state as states
 from horae.alerts.checked_http import NotDelivered
 from horae.alerts.course import Alerts, Notice, follow, is_reported
-from horae.alerts.observation import Observation
 from horae.alerts.reading import observe
-from horae.alerts.rules import AlertThresholds, problems_of
+from horae.alerts.rules import AlertThresholds, Observation, problems_of
 from horae.alerts.state import State, Undelivered
 from horae.alerts.targets import AlertTarget, Ping
 from horae.domain.times import Duration, parse_duration
@@ -185,12 +185,15 @@ class Watch:
         for delivery in self._deliveries:
             if at_once:
                 delivery.next_try = 0.0
-            self._begin(delivery)
+            waiting = delivery.undelivered.notices[:AT_ONCE]
+            if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
+                delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
         pinging = self._ping() if with_pings else []
         for delivery in self._deliveries:
             self._collect(delivery, end)
         for ping, future in pinging:
-            self._note_ping(ping, future, end)
+            with log.guard("%s has failed: %s", ping.name), suppress(Timeout):
+                future.result(max(0.0, end - time.monotonic()))
         self._save()
         return not any(delivery.undelivered.notices for delivery in self._deliveries)
 
@@ -224,12 +227,6 @@ class Watch:
         if self._database is None:
             self._database = opened_database(self._horae.settings, threads=1)
         return observe(self._database, self._thresholds, keys)
-
-    def _begin(self, delivery: _Delivery) -> None:
-        """Let a thread send what waits, if it is time for a try."""
-        waiting = delivery.undelivered.notices[:AT_ONCE]
-        if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
-            delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
 
     def _send(self, target: AlertTarget, notices: Sequence[Notice]) -> tuple[set[str], str | None]:
         """Send notices in their order up to the first that fails; return what was sent, and why
@@ -280,13 +277,6 @@ class Watch:
                 self._pinging[number] = self._senders.submit(ping.ping)
             pinging.append((ping, self._pinging[number]))
         return pinging
-
-    def _note_ping(self, ping: Ping, future: "Future[None]", end: float) -> None:
-        with log.guard("%s has failed: %s", ping.name):
-            try:
-                future.result(max(0.0, end - time.monotonic()))
-            except Timeout:
-                return
 
     def _until_next_try(self) -> float:
         """Return the seconds until a target is due for a try, or may have answered."""
