@@ -337,8 +337,9 @@ def test_tests_within_tests(shop: Shop, t: HoraeTesting) -> None:
 
 
 def test_a_clock_without_a_zone_is_refused(horae: Horae) -> None:
-    with pytest.raises(InvalidRequest, match="has no time zone"):
-        testing(horae, now=datetime(2027, 1, 1))  # noqa: DTZ001 - refused
+    naive = datetime(2027, 1, 1)  # noqa: DTZ001 - refused
+    with pytest.raises(InvalidRequest, match="has no time zone"), testing(horae, now=naive):
+        pass
 
 
 @pytest.mark.postgres

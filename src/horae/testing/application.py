@@ -1,10 +1,9 @@
 """`testing`: an application works on a temporary database, or in a transaction of the test."""
 
 from collections.abc import Collection, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
@@ -17,7 +16,7 @@ from horae.errors import HoraeError, InvalidRequest, JobFailed
 from horae.runtime.components import Components
 from horae.storage.engine import Database
 from horae.testing.clocks import FileClock, ServerClock, SetClock, TransactionClock
-from horae.testing.databases import temporary_database, url_beside
+from horae.testing.databases import settings_replaced, temporary_database, url_beside
 from horae.testing.running import JobRunner, RunningChannel
 from horae.testing.started import matching, not_started, unexpected
 from horae.types import JobTypeReference, Starting
@@ -36,7 +35,14 @@ ALONE: Final[dict[str, Any]] = {
 """Settings of every application under test: nothing leaves its database."""
 
 
-class testing:  # noqa: N801 - read as the context manager that it is; pytest collects `test…` functions
+@contextmanager
+def testing(
+    horae: Horae,
+    *,
+    connection: Connection | Session | None = None,
+    now: datetime | None = None,
+    eager: bool = False,
+) -> "Generator[HoraeTesting]":
     """Let an application work on a temporary database while the block lasts.
 
     The database is of the same kind, on the same server, and gone afterwards. With `connection`, a
@@ -45,62 +51,27 @@ class testing:  # noqa: N801 - read as the context manager that it is; pytest co
     waiting for one. `now`: where the clock of the database stands, by default the present.
     `eager=True`: each job runs as soon as its start is committed.
     """
+    if now is not None and now.tzinfo is None:
+        raise InvalidRequest(f"now {now} has no time zone; use an aware datetime")
+    if isinstance(connection, Session):
+        # A session may work in a savepoint of the connection that it was made with.
+        bind = connection.get_bind()
+        connection = bind if isinstance(bind, Connection) else connection.connection()
+    if connection is None:
+        database = temporary_database(horae.settings.database)
+    else:
+        database = url_beside(connection)
+    test = HoraeTesting(horae, connection, eager=eager)
+    with database as url, settings_replaced(horae, {**ALONE, "database": url}):
+        replaced, horae.opened.test = horae.opened.test, test
+        try:
+            with test.opened(now):
+                yield test
+        finally:
+            horae.opened.test = replaced
 
-    def __init__(
-        self,
-        horae: Horae,
-        *,
-        connection: Connection | Session | None = None,
-        now: datetime | None = None,
-        eager: bool = False,
-    ) -> None:
-        if now is not None and now.tzinfo is None:
-            raise InvalidRequest(f"now {now} has no time zone; use an aware datetime")
-        self._horae, self._now, self._eager = horae, now, eager
-        if isinstance(connection, Session):
-            # A session may work in a savepoint of the connection that it was made with.
-            bind = connection.get_bind()
-            connection = bind if isinstance(bind, Connection) else connection.connection()
-        self._given = connection
-        self._exits = ExitStack()
 
-    def __enter__(self) -> "HoraeTesting":
-        """Begin, and return the application under test."""
-        with ExitStack() as exits:
-            test = exits.enter_context(self._opened())
-            self._exits = exits.pop_all()
-            return test
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Give the application its settings back, and remove the database."""
-        self._exits.__exit__(kind, error, traceback)
-
-    @contextmanager
-    def _opened(self) -> "Generator[HoraeTesting]":
-        horae, before = self._horae, self._horae.settings
-        with ExitStack() as exits:
-            changes = dict(ALONE)
-            if self._given is None:
-                changes["database"] = exits.enter_context(temporary_database(before.database))
-            else:
-                changes["database"] = exits.enter_context(url_beside(self._given))
-            test = HoraeTesting(horae, self._given, eager=self._eager)
-            horae.close()
-            horae.settings = before.model_copy(update=changes)
-            replaced, horae.opened.test = horae.opened.test, test
-
-            def restore() -> None:
-                horae.close()
-                horae.settings, horae.opened.test = before, replaced
-
-            exits.callback(restore)
-            exits.enter_context(test.opened(self._now))
-            yield test
+testing.__test__ = False  # type: ignore[attr-defined] # pytest collects `test…` functions
 
 
 class HoraeTesting:

@@ -3,10 +3,10 @@
 The database is asked for each time, because the application may close and open it in the test.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Protocol
 
 from typing_extensions import override
 
@@ -15,33 +15,32 @@ from horae.storage.operations import temporary
 from horae.storage.schedules import reading
 
 
-class SetClock(Protocol):
+class SetClock(ABC):
     """The clock of one database."""
+
+    def __init__(self, database: Callable[[], Database]) -> None:
+        self._database = database
 
     def now(self) -> datetime:
         """Return what the statements of the database see as the present."""
-        ...
+        return self._database().autocommit(reading.now)
 
+    @abstractmethod
     def set(self, moment: datetime) -> None:
         """Let the clock stand at a moment."""
-        ...
 
+    @abstractmethod
     def restore(self) -> None:
         """Let the clock go on."""
-        ...
 
 
 class FileClock(SetClock):
     """The clock of SQLite, which is that of this process."""
 
     def __init__(self, database: Callable[[], Database]) -> None:
-        self._database = database
+        super().__init__(database)
         self._microseconds = 0
         self._replaced = ExitStack()
-
-    @override
-    def now(self) -> datetime:
-        return self._database().autocommit(reading.now)
 
     @override
     def set(self, moment: datetime) -> None:
@@ -56,13 +55,6 @@ class FileClock(SetClock):
 
 class ServerClock(SetClock):
     """The clock of a temporary database on a server."""
-
-    def __init__(self, database: Callable[[], Database]) -> None:
-        self._database = database
-
-    @override
-    def now(self) -> datetime:
-        return self._database().autocommit(reading.now)
 
     @override
     def set(self, moment: datetime) -> None:

@@ -10,7 +10,7 @@ from horae.app import Horae
 from horae.errors import HoraeError
 from horae.testing.points import CrashPoint, Tracer
 from horae.testing.report import BadCrash, CrashReport, compare
-from horae.testing.scene import Scenario, make_empty, run_once
+from horae.testing.scene import Scenario, run_once
 from horae.types import FunctionJobType, JobFunction, JobType
 
 
@@ -55,7 +55,6 @@ def crash_everywhere(
     )
     with tempfile.TemporaryDirectory(prefix="horae-crash-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        make_empty(folder)
         recording = Tracer(source)
         undisturbed = run_once(scenario, folder, recording)
         if undisturbed.error is not None:

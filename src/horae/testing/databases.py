@@ -7,7 +7,7 @@ longer than most tests.
 import atexit
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,19 @@ def url_beside(connection: Connection) -> Generator[str]:
         connection.exec_driver_sql("BEGIN")
     with tempfile.TemporaryDirectory(prefix="horae-test-", ignore_cleanup_errors=True) as folder:
         yield f"sqlite:///{folder}/lent.db"
+
+
+@contextmanager
+def settings_replaced(horae: Horae, changes: Mapping[str, Any]) -> Generator[None]:
+    """Give an application other settings within the block, and close it before and after that."""
+    before = horae.settings
+    horae.close()
+    horae.settings = before.model_copy(update=changes)
+    try:
+        yield
+    finally:
+        horae.close()
+        horae.settings = before
 
 
 def _drop(template: Any) -> None:

@@ -25,6 +25,7 @@ from horae.storage.engine import Database, watched_statements
 from horae.storage.engine.sqlite import copy_after_crash
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
+from horae.testing.databases import empty_file, settings_replaced
 from horae.testing.points import Tracer
 from horae.types import Attempt, JobType
 
@@ -63,30 +64,19 @@ class Outcome:
 @contextmanager
 def _application(scenario: Scenario, file: Path) -> Generator[Horae]:
     """Yield the application on a database file: the given one, or one with this job alone."""
-    url = f"sqlite:///{file}"
-    given = scenario.application
-    if given is None:
-        horae = Horae(url, hints=False)
+    changes: dict[str, Any] = {"database": f"sqlite:///{file}", "hints": False}
+    horae = scenario.application
+    if horae is None:
+        horae = Horae(**changes)
         horae.add_type(scenario.job_type)
-        try:
-            yield horae
-        finally:
-            horae.close()
-        return
-    before = given.settings
-    given.close()
-    given.settings = before.model_copy(update={"database": url, "hints": False})
-    try:
-        yield given
-    finally:
-        given.close()
-        given.settings = before
+    with settings_replaced(horae, changes):
+        yield horae
 
 
 def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
     """Start the job on a fresh database, perhaps kill it, and run it until it has ended."""
     file = folder / f"run-{tracer.kill_at or 0}.db"  # a killed body keeps its lock on the file
-    shutil.copy(folder / "empty.db", file)
+    shutil.copy(empty_file(), file)
     with _application(scenario, file) as horae:
         if scenario.prepare is not None:
             _call(horae, scenario.prepare)
@@ -105,13 +95,6 @@ def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
         rescuer = Rescuer(horae.registry, Random(0))
         horae.components.database.transact(rescuer.rescue, [NODE])
         return _run_to_end(scenario, horae, job_id)
-
-
-def make_empty(folder: Path) -> None:
-    """Make a file with all tables and no rows, to be copied for each run."""
-    horae = Horae(f"sqlite:///{folder / 'empty.db'}", hints=False)
-    horae.open()
-    horae.close()
 
 
 def _run_to_end(scenario: Scenario, horae: Horae, job_id: JobId) -> Outcome:
