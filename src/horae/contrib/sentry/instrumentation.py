@@ -1,8 +1,7 @@
 """Switches the reports of an application to Sentry on and off."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from types import TracebackType
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -32,15 +31,41 @@ class Reports:
         """The scopes of bodies that have failed here, until their results are written."""
         # A child process that cannot find it runs its jobs all the same.
         self.body: Hook[Any] = around_hook(self.observe_body, required=False)
-        self.settle = self.observe_settlement
 
-    def observe_body(self, job: JobContext[Any]) -> "BodyScope":
-        """Give a body a scope of its own, so that all events in it name its job."""
-        return BodyScope(self, job)
+    @contextmanager
+    def observe_body(self, job: JobContext[Any]) -> Generator[None]:
+        """Give a body a scope of its own, so that all events in it name its job, and keep the scope
+        of one that fails.
+        """
+        scope: sentry_sdk.Scope | None = None
+        failed = True
+        with ExitStack() as stack:
+            # An error before the body would be the failure of the body.
+            with log.guard("job %d has no scope of its own: %s", job.id):
+                claim = job.claim
+                scope = stack.enter_context(sentry_sdk.isolation_scope())
+                scope.clear_breadcrumbs()  # those of the node
+                scope.set_transaction_name(claim.type)
+                for name, value in tags_of(claim).items():
+                    scope.set_tag(name, value)
+                if claim.owner is not None:
+                    scope.set_user({"id": claim.owner})
+                if self.check_ins is not None and claim.schedule_id is not None:
+                    self.check_ins.begin(claim)
+            try:
+                yield
+                failed = False
+            finally:
+                if failed and scope is not None:
+                    self.scopes.put((job.id, job.claim.lease), scope)
 
-    def observe_settlement(self, settling: Settling) -> "SettledReports":
-        """Report what was written."""
-        return SettledReports(self, settling)
+    @contextmanager
+    def observe_settlement(self, settling: Settling) -> Generator[None]:
+        """Report what was written; nothing if that raises, as it may have to be written again."""
+        yield
+        for run in settling.runs:
+            with log.guard("the attempt at job %d is not reported: %s", run.claim.id):
+                self.report(run, settled=run.claim.id in settling.settled)
 
     def report(self, run: FinishedRun, *, settled: bool) -> None:
         """Report one result that was written."""
@@ -55,64 +80,6 @@ class Reports:
             if scope is not None:  # with what the body has added, such as breadcrumbs
                 stack.enter_context(use_isolation_scope(scope))
             sentry_sdk.capture_event(event, hint)
-
-
-class BodyScope:
-    """The isolation scope of one body."""
-
-    def __init__(self, reports: Reports, job: JobContext[Any]) -> None:
-        self._reports, self._job = reports, job
-        self._stack = ExitStack()
-        self._scope: sentry_sdk.Scope | None = None
-
-    def __enter__(self) -> None:
-        """Enter the scope, and tell that the run of a schedule begins."""
-        # An error before the body would be the failure of the body.
-        with log.guard("job %d has no scope of its own: %s", self._job.id):
-            claim = self._job.claim
-            self._scope = scope = self._stack.enter_context(sentry_sdk.isolation_scope())
-            scope.clear_breadcrumbs()  # those of the node
-            scope.set_transaction_name(claim.type)
-            for name, value in tags_of(claim).items():
-                scope.set_tag(name, value)
-            if claim.owner is not None:
-                scope.set_user({"id": claim.owner})
-            if self._reports.check_ins is not None and claim.schedule_id is not None:
-                self._reports.check_ins.begin(claim)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Leave the scope, and keep that of a body that has failed."""
-        self._stack.close()
-        if error is not None and self._scope is not None:
-            self._reports.scopes.put((self._job.id, self._job.claim.lease), self._scope)
-
-
-class SettledReports:
-    """Reports results once they are written."""
-
-    def __init__(self, reports: Reports, settling: Settling) -> None:
-        self._reports, self._settling = reports, settling
-
-    def __enter__(self) -> None:
-        """Do nothing: what is written now may have to be written again."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Report each result, unless none is written."""
-        if error is not None:
-            return
-        for run in self._settling.runs:
-            with log.guard("the attempt at job %d is not reported: %s", run.claim.id):
-                self._reports.report(run, settled=run.claim.id in self._settling.settled)
 
 
 _applications: WeakKeyDictionary[Horae, Reports] = WeakKeyDictionary()
@@ -150,7 +117,7 @@ def instrument(
         _processors.append(_without_logged_failures)
         add_global_event_processor(_without_logged_failures)
     horae.hooks.around.insert(0, reports.body)
-    horae.hooks.settlements.append(reports.settle)
+    horae.hooks.settlements.append(reports.observe_settlement)
 
 
 def uninstrument(horae: Horae) -> None:
@@ -159,7 +126,7 @@ def uninstrument(horae: Horae) -> None:
     if reports is None:
         return
     horae.hooks.around.remove(reports.body)
-    horae.hooks.settlements.remove(reports.settle)
+    horae.hooks.settlements.remove(reports.observe_settlement)
 
 
 def _without_logged_failures(event: Event, hint: Hint) -> Event | None:
