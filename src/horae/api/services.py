@@ -158,8 +158,8 @@ class Services:
 
     @property
     def reads(self) -> Reads:
-        """Return the source of lists: the replica, if the settings name one."""
-        return self.components.replica or self.components.database
+        """The source of lists: the replica, if the settings name one."""
+        return self.components.reads
 
     async def on_thread(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Run a database read on a thread."""

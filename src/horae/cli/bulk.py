@@ -1,18 +1,27 @@
 """Changes of many jobs from the command line: options that choose them, question and answer."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, get_type_hints
 
 import typer
 
-from horae.cli.command import Answer, print_answer
-from horae.cli.context import opened
-from horae.cli.failures import WRONG_CALL, complain
-from horae.cli.options import AsJson, Command, Query, replace_catch_all, whose
+from horae.app import Horae
+from horae.cli.command import Answer
+from horae.cli.options import (
+    AsJson,
+    Command,
+    Query,
+    Queues,
+    States,
+    Types,
+    replace_catch_all,
+    whose,
+)
 from horae.cli.printing import COLUMNS, counted, print_table
 from horae.cli.printing.job_views import as_values
+from horae.errors import InvalidRequest
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
 DONE_TO: Final[dict[str, str]] = {
@@ -21,21 +30,6 @@ DONE_TO: Final[dict[str, str]] = {
     "delete": "deleted",
     "reschedule": "rescheduled",
 }
-States = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--state",
-        metavar="STATE",
-        help="Jobs in this state; `!failed` for any other state. Repeatable.",
-    ),
-]
-Types = Annotated[
-    list[str] | None, typer.Option("--type", metavar="TYPE", help="Jobs of this type. Repeatable.")
-]
-Queues = Annotated[
-    list[str] | None,
-    typer.Option("--queue", metavar="NAME", help="Jobs in this queue. Repeatable."),
-]
 AllJobs = Annotated[bool, typer.Option("--all", help="All jobs, if no other option limits them.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Count and show the jobs, and change nothing.")
@@ -75,7 +69,7 @@ def filter_of(
 ) -> dict[str, Any] | None:
     """Return the filter that the options name, None if the jobs are named by their IDs.
 
-    Exits if both or neither are given.
+    Raises `InvalidRequest` if both or neither are given.
     """
     all_jobs = selection["all_jobs"]
     given: dict[str, Any] = {
@@ -86,46 +80,46 @@ def filter_of(
     }
     chosen = {name: value for name, value in given.items() if value}
     if ids and (chosen or all_jobs):
-        complain("name the jobs either by their IDs or by options such as --query, not by both")
-        raise typer.Exit(WRONG_CALL)
+        raise InvalidRequest(
+            "name the jobs either by their IDs or by options such as --query, not by both"
+        )
     if ids:
         return None
     if not chosen and not all_jobs:
-        complain(
+        raise InvalidRequest(
             "name the jobs: by their IDs, by options such as --query or --state, or all with --all"
         )
-        raise typer.Exit(WRONG_CALL)
     return {**chosen, "owner": whose(owner), "all": all_jobs}
 
 
 def change_many(
-    context: typer.Context, action: Action, which: dict[str, Any], selection: Selection
-) -> None:
-    """Create the job that changes the jobs, after a question; with `--dry-run` only count them."""
-    dry_run, as_json = selection["dry_run"], selection["as_json"]
-    with opened(context) as horae:
-        change = getattr(horae.jobs, f"{action}_many")
-        if dry_run or not selection["yes"]:
-            preview = change(**which, preview=True)
-            jobs = (
-                counted(preview.count, "job")
-                if preview.complete
-                else f"at least {preview.count:,} jobs"
+    horae: Horae, action: Action, which: Mapping[str, Any], *, dry_run: bool, yes: bool
+) -> Answer:
+    """Create the job that changes the jobs, after a question; with `dry_run` only count them.
+
+    Raises `InvalidRequest` if nobody can answer.
+    """
+    change = getattr(horae.jobs, f"{action}_many")
+    if dry_run or not yes:
+        preview = change(**which, preview=True)
+        jobs = (
+            counted(preview.count, "job")
+            if preview.complete
+            else f"at least {preview.count:,} jobs"
+        )
+        if dry_run:
+            newest = [as_values(job, horae.registry) for job in preview.newest]
+
+            def show() -> None:
+                print_table(COLUMNS, preview.newest, empty="No matching jobs.")
+                typer.echo(f"{jobs} would be {DONE_TO[action]}")
+
+            values = {"count": preview.count, "complete": preview.complete, "newest": newest}
+            return Answer(values, show)
+        if not sys.stdin.isatty():
+            raise InvalidRequest(
+                "many jobs would be changed: add --yes, or look first with --dry-run"
             )
-            if dry_run:
-                newest = [as_values(job, horae.registry) for job in preview.newest]
-
-                def show() -> None:
-                    print_table(COLUMNS, preview.newest, empty="No matching jobs.")
-                    typer.echo(f"{jobs} would be {DONE_TO[action]}")
-
-                values = {"count": preview.count, "complete": preview.complete, "newest": newest}
-                print_answer(Answer(values, show), as_json=as_json)
-                return
-            if not sys.stdin.isatty():
-                complain("many jobs would be changed: add --yes, or look first with --dry-run")
-                raise typer.Exit(WRONG_CALL)
-            question = f"{jobs} will be {DONE_TO[action]}. Continue?"
-            typer.confirm(question, abort=True, err=True)
-        job = change(**{"by": "command line", **which})
-    print_answer(Answer(as_values(job, horae.registry), str(job.id)), as_json=as_json)
+        typer.confirm(f"{jobs} will be {DONE_TO[action]}. Continue?", abort=True, err=True)
+    job = change(**{"by": "command line", **which})
+    return Answer(as_values(job, horae.registry), str(job.id))

@@ -34,6 +34,22 @@ Application = Annotated[
     ),
 ]
 
+States = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Only jobs in this state; `!failed` for any other state. Repeatable.",
+    ),
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="TYPE", help="Only jobs of this type. Repeatable."),
+]
+Queues = Annotated[
+    list[str] | None,
+    typer.Option("--queue", metavar="NAME", help="Only jobs in this queue. Repeatable."),
+]
 Query = Annotated[
     str | None,
     typer.Option(

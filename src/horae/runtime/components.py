@@ -12,7 +12,7 @@ from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.live import LiveStore
 from horae.runtime.timing import Timing
-from horae.storage.engine import Database, ReadReplica
+from horae.storage.engine import Database, ReadReplica, Reads
 from horae.types import ApplicationHooks, Registry
 from horae.wakeup import WakeupChannel
 
@@ -30,6 +30,11 @@ class Components:
     """Which log lines are kept of jobs whose type does not say; None keeps nothing."""
     replica: ReadReplica | None = None
     """The source from which the HTTP API reads lists, if it is not the database."""
+
+    @property
+    def reads(self) -> Reads:
+        """The source of lists: the replica, if the settings name one."""
+        return self.replica or self.database
 
 
 class NodeKeywords(TypedDict, total=False):

@@ -1,15 +1,12 @@
 """The history in responses: a list for each figure, with an entry for each step of time."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
 from horae.api.models import View
 from horae.api.views.failures import DeployedItem
-from horae.client.operations import Scope, Series
-from horae.domain.history import Figures, Gauges, percentile
+from horae.client.operations import STEP_FIGURES, Scope, Series, figures_of_step
 
 
 class HistorySeries(View):
@@ -118,13 +115,7 @@ class TypeHistoryList(View):
 
 def history_series(found: Series) -> HistorySeries:
     """Return the view of a series."""
-
-    def of_figures(read: Callable[[Figures], Any]) -> list[Any]:
-        return [None if each.figures is None else read(each.figures) for each in found.points]
-
-    def of_gauges(read: Callable[[Gauges], Any]) -> list[Any]:
-        return of_figures(lambda each: None if each.gauges is None else read(each.gauges))
-
+    steps = [figures_of_step(each) for each in found.points]
     return HistorySeries(
         scope=found.scope,
         name=found.name,
@@ -132,15 +123,5 @@ def history_series(found: Series) -> HistorySeries:
         until=found.until,
         step_seconds=found.step_seconds,
         seconds=[each.seconds for each in found.points],
-        waiting=of_gauges(lambda each: each.waiting),
-        lateness_seconds=of_gauges(lambda each: each.lateness),
-        finished=of_figures(lambda each: each.finished),
-        failed=of_figures(lambda each: each.failed),
-        cancelled=of_figures(lambda each: each.cancelled),
-        slots=of_gauges(lambda each: each.slots),
-        slots_used=of_gauges(lambda each: each.slots_used),
-        wait_p50_seconds=of_figures(lambda each: percentile(each.waits, 0.5)),
-        wait_p95_seconds=of_figures(lambda each: percentile(each.waits, 0.95)),
-        run_p50_seconds=of_figures(lambda each: percentile(each.runs, 0.5)),
-        run_p95_seconds=of_figures(lambda each: percentile(each.runs, 0.95)),
+        **{name: [step[name] for step in steps] for name in STEP_FIGURES},
     )

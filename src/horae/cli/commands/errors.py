@@ -1,26 +1,26 @@
 """`horae errors`: failures in groups that have one cause; retry or delete the jobs of a group."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
 
-from horae.cli.bulk import Action, DryRun, Selection, Yes, change_many
-from horae.cli.command import print_answer, table
-from horae.cli.context import opened
-from horae.cli.failures import WRONG_CALL, complain
-from horae.cli.options import AsJson
-from horae.cli.printing import Columns, counted
+from horae.app import Horae
+from horae.cli.bulk import Action, DryRun, Yes, change_many
+from horae.cli.command import Answer, on_database
+from horae.cli.printing import Columns, counted, print_table
 from horae.cli.values import duration
-from horae.client.operations import FailureReport, SeenGroup, failures_since, failures_to_change
-from horae.errors import NotFound
+from horae.client.operations import FailureReport, failures_since, failures_to_change
+from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
 
 LONGEST_SHOWN: Final = 60
 """Maximum number of characters of an error text in the table; `--json` has all of it."""
 
 
+@on_database
 def errors(
-    context: typer.Context,
+    horae: Horae,
     *,
     since: Annotated[
         str, typer.Option(metavar="TIME", help="How far to look back, at most 90 days.")
@@ -46,8 +46,7 @@ def errors(
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show what fails: failed attempts by job type, class of the exception, and place.
 
     The place is the last line of the application in the traceback. The query of a group is for
@@ -55,44 +54,27 @@ def errors(
     the key of a group, one job changes the failed jobs of the group, and its id is printed.
     """
     if retry is not None and delete is not None:
-        complain("name a group either with --retry or with --delete, not with both")
-        raise typer.Exit(WRONG_CALL)
-    period = duration(since)
-    with opened(context) as horae:
-        reads = horae.components.replica or horae.components.database
-        report = failures_since(reads, period, type_, deployment=deployment, only_new=new)
+        raise InvalidRequest("name a group either with --retry or with --delete, not with both")
+    report = failures_since(
+        horae.components.reads, duration(since), type_, deployment=deployment, only_new=new
+    )
     action: Action = "delete" if retry is None else "retry"
     key = delete if retry is None else retry
     if key is None:
-        _show(report, as_json=as_json)
-        return
-    which: dict[str, Any] = {**failures_to_change(_group_of(report, key))}
-    selection = Selection(
-        state=None,
-        type_=None,
-        queue=None,
-        query=None,
-        all_jobs=False,
-        dry_run=dry_run,
-        yes=yes,
-        as_json=as_json,
-    )
-    change_many(context, action, which, selection)
-
-
-def _group_of(report: FailureReport, key: str) -> SeenGroup:
-    found = next((group for group in report.groups if group.key == key), None)
-    if found is None:
+        return _answer(report)
+    group = next((group for group in report.groups if group.key == key), None)
+    if group is None:
         raise NotFound(
             f"there is no group {quoted(key)} among these failures; `horae errors` lists the groups"
             " with their keys; --since looks back further"
         )
-    if not found.failed_jobs:
+    if not group.failed_jobs:
         raise NotFound(f"no job of group {key} has failed for good; all were or will be retried")
-    return found
+    which: Mapping[str, Any] = {**failures_to_change(group)}
+    return change_many(horae, action, which, dry_run=dry_run, yes=yes)
 
 
-def _show(report: FailureReport, *, as_json: bool) -> None:
+def _answer(report: FailureReport) -> Answer:
     columns: Columns = {
         "KEY": "key",
         "COUNT": "count",
@@ -106,17 +88,17 @@ def _show(report: FailureReport, *, as_json: bool) -> None:
         "SAMPLE": lambda group: group.sample.job_id,
         "QUERY": "query",
     }
-    answer = table("groups", report.groups, columns, empty="No attempt has failed in this time.")
-    values = {
-        "since": report.since,
-        "deployment": report.deployment,
-        "complete": report.complete,
-        **answer.values,
-    }
-    print_answer(type(answer)(values, answer.text), as_json=as_json)
-    if not report.complete:
-        total = counted(sum(group.count for group in report.groups), "failure")
-        typer.echo(f"These are only the newest {total}; a shorter --since counts all.", err=True)
+
+    def show() -> None:
+        print_table(columns, report.groups, empty="No attempt has failed in this time.")
+        if not report.complete:
+            total = counted(sum(group.count for group in report.groups), "failure")
+            typer.echo(
+                f"These are only the newest {total}; a shorter --since counts all.", err=True
+            )
+
+    names = ("since", "deployment", "complete", "groups")
+    return Answer({name: getattr(report, name) for name in names}, show)
 
 
 def _short(text: str) -> str:

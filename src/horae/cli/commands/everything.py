@@ -6,8 +6,8 @@ import typer
 
 from horae.app import Horae
 from horae.cli.command import Answer, on_database
-from horae.cli.failures import WRONG_CALL, complain
 from horae.cli.options import Note
+from horae.errors import InvalidRequest
 
 All = Annotated[bool, typer.Option("--all", help="All queues and schedules; required.")]
 
@@ -39,8 +39,7 @@ def resume(horae: Horae, *, everything: All = False) -> Answer:
 
 def _require(everything: bool, action: str) -> None:
     if not everything:
-        complain(
+        raise InvalidRequest(
             f"say `horae {action} --all` for all queues and schedules; `horae queues {action} NAME`"
             f" and `horae schedules {action} NAME` {action} one"
         )
-        raise typer.Exit(WRONG_CALL)

@@ -10,10 +10,12 @@ from horae.client.operations.failures import (
     failures_to_change,
 )
 from horae.client.operations.history import (
+    STEP_FIGURES,
     QueueHistory,
     Scope,
     Series,
     TypeHistory,
+    figures_of_step,
     of_queues,
     of_types,
     series,
@@ -25,6 +27,7 @@ from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
 __all__ = [
     "DEFAULT_PERIOD",
     "LARGEST_LIMIT",
+    "STEP_FIGURES",
     "AsyncLimits",
     "AsyncQueues",
     "ChangeLog",
@@ -43,6 +46,7 @@ __all__ = [
     "depths",
     "failures_since",
     "failures_to_change",
+    "figures_of_step",
     "names_of",
     "of_queues",
     "of_types",

@@ -1,10 +1,10 @@
 """The history for charts and tables: of everything, of queues and of types."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from horae.domain.history import (
     FINEST,
@@ -12,7 +12,6 @@ from horae.domain.history import (
     LONGEST_SPAN,
     MOST_POINTS,
     Figures,
-    Gauges,
     Named,
     Point,
     StepPart,
@@ -57,6 +56,46 @@ class Series:
     until: datetime
     step_seconds: int
     points: Sequence[Point]
+
+
+STEP_FIGURES: Final = (
+    "waiting",
+    "lateness_seconds",
+    "finished",
+    "failed",
+    "cancelled",
+    "slots",
+    "slots_used",
+    "wait_p50_seconds",
+    "wait_p95_seconds",
+    "run_p50_seconds",
+    "run_p95_seconds",
+)
+"""The names of the figures of a step, in JSON of the command line and in responses."""
+
+
+def figures_of_step(point: Point) -> Mapping[str, Any]:
+    """Return the figures of a step by their names; None for what was not recorded."""
+    values: dict[str, Any] = dict.fromkeys(STEP_FIGURES)
+    figures = point.figures
+    if figures is not None:
+        values |= {
+            "finished": figures.finished,
+            "failed": figures.failed,
+            "cancelled": figures.cancelled,
+            "wait_p50_seconds": percentile(figures.waits, 0.5),
+            "wait_p95_seconds": percentile(figures.waits, 0.95),
+            "run_p50_seconds": percentile(figures.runs, 0.5),
+            "run_p95_seconds": percentile(figures.runs, 0.95),
+        }
+        if figures.gauges is not None:
+            values |= {
+                "waiting": figures.gauges.waiting,
+                "lateness_seconds": figures.gauges.lateness,
+                "slots": figures.gauges.slots,
+                "slots_used": figures.gauges.slots_used,
+            }
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +231,9 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
             QueueCourse(
                 name=name,
                 waiting=[
-                    None if (gauges := _gauges(point)) is None else gauges.waiting
+                    None
+                    if point.figures is None or point.figures.gauges is None
+                    else point.figures.gauges.waiting
                     for point in points_of(parts, window)
                 ],
                 slots=next((each.slots for each in reversed(seen) if each.slots is not None), None),
@@ -332,10 +373,6 @@ def _figures(stored: StoredBucket, scope: Scope, name: str | None) -> Figures | 
 
 def _names(parts: Iterable[Named]) -> list[str]:
     return sorted({name for part in parts for name in part.by_name})
-
-
-def _gauges(point: Point) -> Gauges | None:
-    return None if point.figures is None else point.figures.gauges
 
 
 def _totals(parts: Sequence[StepPart]) -> Totals:

@@ -2,7 +2,7 @@
 that match a filter, by one job.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Unpack
 
 import typer
@@ -113,7 +113,7 @@ def delete(
     its id is printed.
     """
     if (which := filter_of(jobs, owner, selection)) is not None:
-        change_many(context, "delete", which | {"without_hooks": without_hooks}, selection)
+        _change_all(context, "delete", which | {"without_hooks": without_hooks}, selection)
         return
     as_json, waiting = selection["as_json"], set[int]()
     with opened(context) as horae:
@@ -149,7 +149,7 @@ def _change(
 ) -> None:
     """Change jobs one by one and print each, or start the job that changes all selected ones."""
     if (which := filter_of(ids, owner, selection)) is not None:
-        change_many(context, action, which | options, selection)
+        _change_all(context, action, which | options, selection)
         return
     with opened(context) as horae:
 
@@ -159,6 +159,17 @@ def _change(
             print_answer(answer, as_json=selection["as_json"])
 
         for_each(ids or (), change)
+
+
+def _change_all(
+    context: typer.Context, action: Action, which: Mapping[str, Any], selection: Selection
+) -> None:
+    """Start the job that changes all selected jobs, and print it."""
+    with opened(context) as horae:
+        answer = change_many(
+            horae, action, which, dry_run=selection["dry_run"], yes=selection["yes"]
+        )
+    print_answer(answer, as_json=selection["as_json"])
 
 
 def for_each(jobs: Sequence[int], act: Callable[[int], object]) -> None:

@@ -16,7 +16,7 @@ from horae.cli.context import target_of
 from horae.cli.escaping import printable
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
-from horae.cli.options import AsJson, JobId, Owner, Query, whose
+from horae.cli.options import AsJson, JobId, Owner, Query, Queues, States, Types, whose
 from horae.cli.printing import COLUMNS, line_of, print_job, print_table
 from horae.cli.printing.job_views import as_values, print_why
 from horae.cli.start_flags import start_options, with_start_options
@@ -36,23 +36,12 @@ for change in (cancel, retry, reschedule, delete):
 def list_jobs(
     horae: Horae,
     *,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STATE",
-            help="Only jobs in this state; `!failed` for any other state. Repeatable.",
-        ),
-    ] = None,
-    type_: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="Only jobs of this type. Repeatable."),
-    ] = None,
+    state: States = None,
+    type_: Types = None,
     owner: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only jobs of this owner.")
     ] = None,
-    queue: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only jobs in this queue. Repeatable.")
-    ] = None,
+    queue: Queues = None,
     query: Query = None,
     group: Annotated[
         int | None, typer.Option(metavar="ID", help="Only members of this group.")
