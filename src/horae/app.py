@@ -254,6 +254,8 @@ class Horae(Declarations):
                 sync_jobs=self.jobs,
                 schedules=self.schedules,
                 deployments=self.deployments,
+                queues=self.queues,
+                limits=self.limits,
                 begun=time.monotonic(),
                 custom_authenticate=chosen,
             )

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from fastapi import Path
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from horae.domain.storable import is_storable
 
@@ -25,6 +26,10 @@ def _check_storable(text: str) -> str:
 
 Storable = Annotated[str, AfterValidator(_check_storable)]
 """A text that both databases can store."""
+Moment = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+]
+"""A moment with which both databases can calculate."""
 GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]
 JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the job.")]
 

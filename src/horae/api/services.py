@@ -47,7 +47,7 @@ DASHBOARD: Final = Path(__file__).parent / "static"
 class Services:
     """One application, as its HTTP API sees it.
 
-    `sync_jobs`, `schedules` and `deployments` block, so call them on a thread.
+    `sync_jobs`, `schedules`, `deployments`, `queues` and `limits` block, so call them on a thread.
     `custom_authenticate` is the application's own way to identify the user of a request.
     `dashboard`: the folder with its built files.
     """
@@ -58,6 +58,8 @@ class Services:
     sync_jobs: Jobs
     schedules: Schedules
     deployments: Deployments
+    queues: Queues
+    limits: Limits
     begun: float
     """When this was made, on the monotonic clock: metrics count jobs from then on."""
     custom_authenticate: Authenticate | None = None
@@ -86,16 +88,6 @@ class Services:
     def registry(self) -> Registry:
         """The job types."""
         return self.components.registry
-
-    @cached_property
-    def queues(self) -> Queues:
-        """Pause, resume and limit queues."""
-        return Queues(self.components.database, self.components.wakeup, self.registry)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """List, change and reset limits by key."""
-        return Limits(self.components.database, self.components.registry, self.components.wakeup)
 
     @cached_property
     def views(self) -> JobViews:

@@ -22,7 +22,6 @@ from horae.api.views import (
     attempt_views,
     job_counts,
     job_why_item,
-    log_views,
 )
 from horae.client.jobs import JobPage, wanted_states
 from horae.domain.jobs import (
@@ -296,10 +295,7 @@ async def list_logs(
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     if not actor.sees_values:
         raise PermissionDenied("log lines are shown to staff")
-    found = await services.jobs.logs(
-        job.id, after=query.after, limit=query.limit, level=query.level
-    )
-    return log_views(found)
+    return LogLines.model_validate(await services.jobs.logs(job.id, **query.model_dump()))
 
 
 @router.post("/{job_id}/cancel/", responses=document_errors(400, 404))
@@ -332,7 +328,7 @@ async def reschedule_job(
     """Move a pending job to another time."""
     async with services.record_change(actor, "job.reschedule", str(job_id)):
         job = await services.jobs.reschedule(
-            job_id, owner=actor.changing_as, run_at=body.run_at, delay=body.delay
+            job_id, owner=actor.changing_as, **body.model_dump()
         )
     return await detail_of(services, actor, job)
 

@@ -4,13 +4,12 @@ An omitted option keeps its value, or has its default in a new schedule.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from horae.api.models import LONGEST_NOTE, RequestModel, Storable
+from horae.api.models import LONGEST_NOTE, Moment, RequestModel, Storable
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleKeywords
 from horae.client.schedules.preview import MOST_TIMES
 from horae.domain.cron import DstFold, DstGap
@@ -20,9 +19,6 @@ from horae.types import RuleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
-_Time = Annotated[
-    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
-]
 _Duration = Annotated[_Text, Field(description="A duration.", examples=["90s", "5m", "1 day"])]
 
 
@@ -68,7 +64,7 @@ class _TriggerBody(TypedDict, total=False):
     dst_fold: DstFold
     fixed: Annotated[bool, Field(description="Count `every` on a grid, not from the end of a run.")]
     initial_start: Annotated[
-        _Time | None, Field(description="First start of `every`, anchor of its grid.")
+        Moment | None, Field(description="First start of `every`, anchor of its grid.")
     ]
 
 
@@ -81,7 +77,7 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     next_start: Annotated[
-        _Time, Field(description="Moves the next start, once; a time in the past means at once.")
+        Moment, Field(description="Moves the next start, once; a time in the past means at once.")
     ]
     queue: _Name
     priority: int
@@ -117,7 +113,7 @@ class SchedulePreview(_TriggerBody, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     exclude: Annotated[list[_Text], Field(max_length=1000)]
-    after: Annotated[_Time, Field(description="From when on; now if not given.")]
+    after: Annotated[Moment, Field(description="From when on; now if not given.")]
     count: Annotated[int, Field(ge=1, le=MOST_TIMES, description="How many times; 10.")]
 
 
@@ -134,8 +130,8 @@ class WantedSchedule(ScheduleOptions, total=False):
 class BackfillRange(RequestModel):
     """A range of past nominal times, `start <= time < end`."""
 
-    start: _Time
-    end: _Time
+    start: Moment
+    end: Moment
     limit: int = Field(
         DEFAULT_LIMIT, ge=1, le=LARGEST_LIMIT, description="Times that it may have at most."
     )

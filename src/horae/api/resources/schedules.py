@@ -34,10 +34,8 @@ from horae.api.views import (
     StatisticsItem,
     TickList,
     WhyItem,
-    preview_item,
     schedulable_types,
     statistics_item,
-    tick_list,
     why_item,
 )
 from horae.client.schedules import ScheduleView, page_of
@@ -163,7 +161,8 @@ async def preview_schedule(
     Names in a cron expression, such as `@daily` and `MON-FRI`, are translated.
     """
     options: Any = trigger
-    return preview_item(await services.on_thread(services.schedules.preview, **options))
+    preview = await services.on_thread(services.schedules.preview, **options)
+    return PreviewItem.model_validate(preview)
 
 
 @router.get("/types/", responses=document_errors())
@@ -289,15 +288,7 @@ async def backfill_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, wanted: BackfillRange
 ) -> BackfillResult:
     """Run the schedule for its past nominal times in a range, each at most once. For staff."""
-    backfill = partial(
-        services.schedules.backfill,
-        schedule_id,
-        wanted.start,
-        wanted.end,
-        limit=wanted.limit,
-        dry_run=wanted.dry_run,
-        failed=wanted.failed,
-    )
+    backfill = partial(services.schedules.backfill, schedule_id, **wanted.model_dump())
     if wanted.dry_run:
         database = services.components.database
         return BackfillResult.model_validate(await database.in_thread(backfill, Use.CHANGE))
@@ -350,16 +341,14 @@ async def list_ticks(
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     schedules = services.schedules.listing_from(services.reads)
-    found = tick_list(
-        await services.on_thread(
-            schedules.ledger,
-            schedule_id,
-            limit=query.limit,
-            before=query.before,
-            decisions=() if query.decisions is None else query.decisions.split(","),
-        )
+    found = await services.on_thread(
+        schedules.ledger,
+        schedule_id,
+        limit=query.limit,
+        before=query.before,
+        decisions=() if query.decisions is None else query.decisions.split(","),
     )
-    return shown_to(actor, found)
+    return shown_to(actor, TickList.model_validate(found))
 
 
 @router.get("/{schedule_id}/why/", responses=document_errors(400, 404))

@@ -9,7 +9,7 @@ from horae.api.views.history import (
     TypeHistoryList,
     history_series,
 )
-from horae.api.views.job_logs import LogLevel, LogLines, log_views
+from horae.api.views.job_logs import LogLevel, LogLines
 from horae.api.views.job_why import JobWhyItem, job_why_item
 from horae.api.views.jobs import (
     AttemptList,
@@ -47,10 +47,8 @@ from horae.api.views.schedules import (
     StatisticsItem,
     TickList,
     WhyItem,
-    preview_item,
     schedulable_types,
     statistics_item,
-    tick_list,
     why_item,
 )
 
@@ -98,13 +96,10 @@ __all__ = [
     "history_series",
     "job_counts",
     "job_why_item",
-    "log_views",
     "node_item",
     "overview_item",
-    "preview_item",
     "response_model_of",
     "schedulable_types",
     "statistics_item",
-    "tick_list",
     "why_item",
 ]

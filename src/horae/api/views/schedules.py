@@ -5,18 +5,16 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import AliasPath, BeforeValidator, Field, create_model
 
 from horae.api.models import HIDDEN, OfValues, View, attributes, without_parts
 from horae.client.schedules import SchedulePage, ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
-from horae.client.schedules.preview import Preview
 from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
 from horae.client.words import trigger_in_words
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.domain.schedules.why import WhyKind
-from horae.storage.schedules import LedgerPage
 from horae.types import Registry
 from horae.types.documentation import description_of, parameters_schema
 from horae.types.parameters import ModelParameters
@@ -336,7 +334,7 @@ class PreviewItem(View):
     """What a trigger means."""
 
     trigger: TriggerItem
-    timezone: str
+    timezone: str = Field(validation_alias=AliasPath("trigger", "timezone"))
     instead: str | None = Field(
         description=(
             "The expression to store in place of one with names, such as `@daily` or `MON-FRI`."
@@ -437,16 +435,6 @@ def statistics_item(view: ScheduleView) -> StatisticsItem:
     )
     more = {"open_runs": view.open_runs, "mean_duration_seconds": mean}
     return StatisticsItem.model_validate({**attributes(found), **more})
-
-
-def tick_list(page: LedgerPage) -> TickList:
-    """Return a part of the ledger."""
-    return TickList.model_validate(page)
-
-
-def preview_item(preview: Preview) -> PreviewItem:
-    """Return what a trigger means."""
-    return PreviewItem.model_validate({**attributes(preview), "timezone": preview.trigger.timezone})
 
 
 def why_item(why: ScheduleWhy, *, values: bool) -> WhyItem:

@@ -5,7 +5,6 @@ from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
     DEFAULT_PERIOD,
     FailureReport,
-    SeenGroup,
     failures_since,
     failures_to_change,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "QueueHistory",
     "Queues",
     "Scope",
-    "SeenGroup",
     "Series",
     "TypeHistory",
     "as_values",

@@ -53,9 +53,6 @@ async def resume_everything(services: ServicesHere, actor: Staff) -> EverythingI
 
 async def _item(services: Services) -> EverythingItem:
     pause = await services.on_thread(services.queues.everything_paused)
-    return EverythingItem(
-        paused=pause is not None,
-        paused_on=None if pause is None else pause.since,
-        note=None if pause is None else pause.note,
-        by=None if pause is None else pause.by,
-    )
+    if pause is None:
+        return EverythingItem(paused=False, paused_on=None, note=None, by=None)
+    return EverythingItem(paused=True, paused_on=pause.since, note=pause.note, by=pause.by)

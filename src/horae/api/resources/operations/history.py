@@ -1,13 +1,12 @@
 """`/api/history/`: what waited, how late it was and what ended, for charts and tables."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.models import RequestModel, Storable
+from horae.api.models import Moment, RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.views import (
     HistorySeries,
@@ -21,9 +20,6 @@ from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/history", tags=["operations"])
 
-Moment = Annotated[
-    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
-]
 Span = Annotated[
     Storable,
     Field(
@@ -80,16 +76,7 @@ async def get_history(
     minute for a day, of ten minutes for a week, and of an hour for a month; an answer has the
     shortest that are kept and of which there are at most `points`.
     """
-    found = await services.on_thread(
-        series,
-        services.reads,
-        query.scope,
-        query.name,
-        span=query.span,
-        since=query.since,
-        until=query.until,
-        points=query.points,
-    )
+    found = await services.on_thread(series, services.reads, **query.model_dump())
     return history_series(found)
 
 
