@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from horae.api.cached_value import CachedValue
 from horae.api.metrics import Metrics, MetricsLimits
+from horae.api.overview import take_overview
 from horae.api.problems import status_of
 from horae.api.security.actor import Actor, Authenticate
 from horae.api.security.authentication import BuiltIn
@@ -24,15 +25,14 @@ from horae.api.stream import (
 )
 from horae.api.views import JobViews, ScheduleItems
 from horae.client.changes import DONE, ChangeRequest, on_request
-from horae.client.jobs import AsyncJobs, BodyWaits, Jobs
-from horae.client.operations import ChangeLog, Limits, Overview, Queues, take
+from horae.client.jobs import AsyncJobs, Jobs
+from horae.client.operations import ChangeLog, Limits, Overview, Queues
 from horae.client.schedules import Deployments, Schedules
 from horae.errors import DatabaseBusy
 from horae.runtime.components import Components
-from horae.runtime.node import dead, living, look
 from horae.settings import Settings
 from horae.storage.engine import Reads, Use
-from horae.types import Registry, Routes
+from horae.types import Registry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -131,22 +131,8 @@ class Services:
     @cached_property
     def overview(self) -> CachedValue[Overview]:
         """The cached overview of the whole system."""
-        return CachedValue(self._take_overview, OVERVIEW_LASTS)
-
-    def _take_overview(self) -> Overview:
-        seen = look(self.components.database)
-        routes = Routes(self.registry, self.components.registry.queue_backends)
-        waits = BodyWaits(self.components.database, self.components.live)
-        return take(
-            self.components.database,
-            self.reads,
-            alive=living(seen),
-            dead=dead(seen),
-            known=self.registry.by_name,
-            routes=routes,
-            waits=waits,
-            keep=self.settings.keep,
-        )
+        take = partial(take_overview, self.components, self.settings)
+        return CachedValue(take, OVERVIEW_LASTS)
 
     @property
     def reads(self) -> Reads:

@@ -5,17 +5,15 @@ from typing import Any
 import typer
 from rich.text import Text
 
+from horae.api.overview import take_overview
 from horae.app import Horae
 from horae.cli.command import Answer, on_database
 from horae.cli.commands.doctor import print_finding
 from horae.cli.failures import DONE, FAILED
 from horae.cli.printing import console, counted
 from horae.client.doctor import Finding
-from horae.client.jobs import BodyWaits
-from horae.client.operations import Overview, take
+from horae.client.operations import Overview
 from horae.domain.jobs import JobState
-from horae.runtime.node import dead, living, look
-from horae.types import Routes
 
 
 @on_database
@@ -26,7 +24,7 @@ def status(horae: Horae) -> Answer:
     only paused, or worth a look, does not. `horae doctor` also checks the database, the server and
     the settings, and takes longer.
     """
-    taken = _take(horae)
+    taken = take_overview(horae.components, horae.settings)
     values = {
         "ok": taken.is_well,
         "summary": taken.summary,
@@ -53,22 +51,6 @@ def as_values(found: Finding, taken: Overview) -> dict[str, Any]:
         "counted": found.counted,
         "deeds": found.deeds,
     }
-
-
-def _take(horae: Horae) -> Overview:
-    components = horae.components
-    database = components.database
-    seen = look(database)
-    return take(
-        database,
-        components.replica or database,
-        alive=living(seen),
-        dead=dead(seen),
-        known=horae.registry.by_name,
-        routes=Routes(horae.registry, horae.settings.queue_backends),
-        waits=BodyWaits(database, components.live),
-        keep=horae.settings.keep,
-    )
 
 
 def _show(taken: Overview) -> None:
