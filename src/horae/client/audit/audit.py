@@ -1,7 +1,8 @@
 """The audit: all checks, in one snapshot of the database."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -9,6 +10,26 @@ from horae.client.audit import groups, jobs, key_limits, queue_limits, schedules
 from horae.client.audit.finding import Audit, AuditReport
 from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
+
+CHECKS: Final[Sequence[Callable[[Audit], None]]] = (
+    schedules.check,
+    jobs.check,
+    jobs.check_keys,
+    jobs.check_cancels,
+    jobs.check_retries,
+    jobs.check_tags,
+    groups.check,
+    groups.check_dependencies,
+    queue_limits.check,
+    queue_limits.check_pauses,
+    key_limits.check,
+    stuck.check_due,
+    stuck.check_lanes,
+    stuck.check_held,
+    stuck.check_hooks,
+    stuck.check_schedules,
+    stuck.check_runs,
+)
 
 
 def audit(
@@ -24,27 +45,8 @@ def audit(
     to look; `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
     now = invariants.now(connection)
-    run = Audit(connection, now - since if isinstance(since, timedelta) else since, now)
-    schedules.check(run, keep, unevenly_kept)
-    jobs.check(run)
-    jobs.check_keys(run)
-    jobs.check_cancels(run)
-    jobs.check_retries(run)
-    jobs.check_tags(run)
-    groups.check(run, keep, unevenly_kept)
-    groups.check_dependencies(run)
-    queue_limits.check(run)
-    queue_limits.check_pauses(run, alive)
-    key_limits.check(run)
-    workers = [node for node in alive if node.is_worker]
-    stuck.check_due(run, workers)
-    stuck.check_lanes(run, workers)
-    stuck.check_held(run, alive)
-    stuck.check_hooks(run, workers)
-    if any(node.is_scheduler for node in alive):
-        stuck.check_schedules(run)
-    if alive:
-        stuck.check_runs(run)
-    else:  # nothing is expected to happen without a node
-        run.notes.append("no node is alive, so due work is not reported as stuck")
+    begin = now - since if isinstance(since, timedelta) else since
+    run = Audit(connection, begin, now, alive, keep, unevenly_kept)
+    for check in CHECKS:
+        check(run)
     return run.report()

@@ -1,8 +1,8 @@
 """The result of an audit."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.storage.engine import EARLIEST
+from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 MOST_KEPT: Final = 1_000
@@ -65,20 +66,36 @@ class AuditReport:
         return not self.findings
 
 
+@dataclass
 class Audit:
     """One audit: the snapshot that it reads, and what it finds.
 
     It keeps no more findings than a reader needs. `begin`: only what happened from then on is
-    checked; None: all.
+    checked; None: all. `alive`: the nodes that are alive. `keep`: how long ended jobs are kept;
+    `unevenly_kept`: types that set that themselves, so that a newer job may be deleted before older
+    ones.
     """
 
-    def __init__(self, connection: Connection, begin: datetime | None, now: datetime) -> None:
-        self.connection, self.begin, self.now = connection, begin, now
-        self.since = begin or EARLIEST
-        self.kept: list[AuditFinding] = []
-        self.checked: Counter[str] = Counter()
-        self.notes: list[str] = []
-        self._found: Counter[Invariant] = Counter()
+    connection: Connection
+    begin: datetime | None
+    now: datetime
+    alive: Sequence[NodeView]
+    keep: timedelta
+    unevenly_kept: Collection[str]
+    kept: list[AuditFinding] = field(default_factory=list[AuditFinding])
+    checked: Counter[str] = field(default_factory=Counter[str])
+    notes: list[str] = field(default_factory=list[str])
+    found: Counter[Invariant] = field(default_factory=Counter[Invariant])
+
+    @property
+    def since(self) -> datetime:
+        """From when on what happened is checked."""
+        return self.begin or EARLIEST
+
+    @property
+    def workers(self) -> list[NodeView]:
+        """The nodes that are alive and run jobs."""
+        return [node for node in self.alive if node.is_worker]
 
     def stream(self, statement: Any, **given: Any) -> Iterator[Any]:
         """Read the rows of a statement."""
@@ -94,8 +111,8 @@ class Audit:
         queue: str | None = None,
     ) -> None:
         """Add a finding."""
-        self._found[invariant] += 1
-        if self._found[invariant] <= MOST_KEPT:
+        self.found[invariant] += 1
+        if self.found[invariant] <= MOST_KEPT:
             self.kept.append(
                 AuditFinding(
                     invariant=invariant,
@@ -115,7 +132,7 @@ class Audit:
             findings=sorted(self.kept, key=lambda finding: order.index(finding.invariant)),
             not_shown={
                 name.value: count - MOST_KEPT
-                for name, count in self._found.items()
+                for name, count in self.found.items()
                 if count > MOST_KEPT
             },
             notes=self.notes,

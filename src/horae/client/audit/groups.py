@@ -1,7 +1,6 @@
 """Check groups and dependencies: `then` runs once, after all members; no job waits in vain."""
 
-from collections.abc import Collection, Iterator
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import Any
 
 from horae.client.audit.finding import SLACK, Audit, Invariant, show
@@ -10,22 +9,14 @@ from horae.storage.engine import EARLIEST, LATEST
 from horae.storage.operations import group_invariants, invariants
 
 
-def check(
-    audit: Audit,
-    keep: timedelta,
-    unevenly_kept: Collection[str] = (),
-) -> None:
-    """Check all groups.
-
-    `keep`: how long ended jobs are kept; `unevenly_kept`: the types that say themselves how long
-    theirs are kept.
-    """
+def check(audit: Audit) -> None:
+    """Check all groups."""
     last_deletion = audit.connection.execute(invariants.LAST_DELETION).scalar_one()
-    kept_since = max(audit.now - keep, last_deletion or EARLIEST)
+    kept_since = max(audit.now - audit.keep, last_deletion or EARLIEST)
     for row in audit.stream(group_invariants.GROUPS):
         audit.checked["groups"] += 1
         problems = [*_check_counts(row), *_check_then(row)]
-        if not problems and not unevenly_kept and row.created_at > kept_since:
+        if not problems and not audit.unevenly_kept and row.created_at > kept_since:
             problems += _find_deleted(audit, row)
         for problem in problems:
             audit.add(Invariant.GROUPS, f"group {row.id}: {problem}", job=row.then_id)

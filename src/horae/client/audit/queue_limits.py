@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import chain, groupby
@@ -12,7 +11,6 @@ from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE
 from horae.storage.engine import EARLIEST, LATEST
-from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 LIMIT: Final = "concurrency_limit"
@@ -58,13 +56,13 @@ def check(audit: Audit) -> None:
             )
 
 
-def check_pauses(audit: Audit, alive: Sequence[NodeView]) -> None:
+def check_pauses(audit: Audit) -> None:
     """Check that no live node has claimed from a queue since it was paused.
 
     Earlier pauses are no longer known. A node that has ended may have been a process that ran a job
     with `sync=True`, which a pause does not affect.
     """
-    workers = {node.id for node in alive if node.is_worker}
+    workers = {node.id for node in audit.workers}
     attempts = audit.stream(invariants.ATTEMPTS_WHILE_PAUSED)
     for row in chain(attempts, audit.stream(invariants.STARTED_WHILE_PAUSED)):
         if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:

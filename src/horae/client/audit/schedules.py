@@ -1,7 +1,7 @@
 """Check all schedules with their decisions and runs, read as three streams in the same order."""
 
-from collections.abc import Callable, Collection, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from horae.client.audit import statistics
@@ -13,12 +13,8 @@ from horae.domain.schedules import Rules, ScheduleState, Timeline
 from horae.storage.operations import invariants
 
 
-def check(audit: Audit, keep: timedelta, unevenly_kept: Collection[str] = ()) -> None:
-    """Check every schedule, then the pairs of decisions and jobs.
-
-    `keep`: how long ended jobs are kept; `unevenly_kept`: types that set that themselves, so that a
-    newer job may be deleted before older ones while its decision stays.
-    """
+def check(audit: Audit) -> None:
+    """Check every schedule, then the pairs of decisions and jobs."""
     changes = RuleChanges.read(audit)
     changed: list[str] = []
     since = audit.since
@@ -32,7 +28,7 @@ def check(audit: Audit, keep: timedelta, unevenly_kept: Collection[str] = ()) ->
         if rules.since > max(since, row.created_at):
             changed.append(name)
         runs = RunCheck(row, rules, audit).check(runs_by_schedule.of(row.id))
-        young = row.created_at > audit.now - keep
+        young = row.created_at > audit.now - audit.keep
         counted = row.counted is not None and row.total_runs == runs.counted
         ledger = Ledger(row, rules, audit)
         ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not runs.unreported)
@@ -46,10 +42,10 @@ def check(audit: Audit, keep: timedelta, unevenly_kept: Collection[str] = ()) ->
             f"the rules of schedule {changed[0]}{more} are known since their last change:"
             " earlier decisions are only compared with each other"
         )
-    _check_pairs(audit, keep, unevenly_kept)
+    _check_pairs(audit)
 
 
-def _check_pairs(audit: Audit, keep: timedelta, unevenly_kept: Collection[str]) -> None:
+def _check_pairs(audit: Audit) -> None:
     """Check that decisions and jobs name each other."""
 
     def pair(row: Any, message: str) -> None:
@@ -66,8 +62,9 @@ def _check_pairs(audit: Audit, keep: timedelta, unevenly_kept: Collection[str]) 
         )
     for row in audit.stream(invariants.GONE_JOBS, since=audit.since):
         # The last decision stays when its job is deleted, so it may be the first one now.
-        stayed = row.is_first and row.decided_at < audit.now - keep
-        if str(row.job_id) not in deleted and not stayed and row.job_type not in unevenly_kept:
+        stayed = row.is_first and row.decided_at < audit.now - audit.keep
+        uneven = row.job_type in audit.unevenly_kept
+        if str(row.job_id) not in deleted and not stayed and not uneven:
             decision = f"the decision about {show(row.nominal_time)}"
             pair(row, f"job {row.job_id} of {decision} is gone, but what is older is kept")
     for row in audit.stream(invariants.UNDECIDED_JOBS, since=audit.since):

@@ -1,12 +1,10 @@
 """Check that nothing waits for ever: due jobs, jobs of dead nodes, owed hooks, schedules."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
 from horae.client.audit.finding import Audit, Invariant, show
 from horae.storage.jobs import EVERY_QUEUE
-from horae.storage.nodes import NodeView
 from horae.storage.operations import invariants
 
 DUE_FOR: Final = timedelta(minutes=10)
@@ -20,7 +18,7 @@ STARTED_WITHIN: Final = timedelta(minutes=2)
 """How late a node may start a due schedule, and how late it may notice the end of a run."""
 
 
-def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
+def check_due(audit: Audit) -> None:
     """Check that no due job waits while a node that could run it has a free slot."""
     queues = {row.name: row for row in audit.stream(invariants.LIMITS)}
     occupied = {row.queue: row.number for row in audit.stream(invariants.OCCUPIED)}
@@ -38,7 +36,7 @@ def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
             continue
         idle = [
             node
-            for node in workers
+            for node in audit.workers
             if node.can_run(row.type, row.queue) and node.running < node.concurrency
         ]
         if idle:
@@ -49,7 +47,7 @@ def check_due(audit: Audit, workers: Sequence[NodeView]) -> None:
             audit.add(Invariant.STUCK, message, queue=row.queue)
 
 
-def check_lanes(audit: Audit, workers: Sequence[NodeView]) -> None:
+def check_lanes(audit: Audit) -> None:
     """Check that jobs with limits, or in fair queues, are in lanes from which they are claimed."""
     for row in audit.stream(invariants.WRONG_LANES):
         wrong = (
@@ -64,7 +62,7 @@ def check_lanes(audit: Audit, workers: Sequence[NodeView]) -> None:
     before = audit.now - DUE_FOR
     # A change of a queue takes all of its jobs out of their lanes, and a node that has just started
     # has to catch up.
-    if not any(node.started_at <= before for node in workers):
+    if not any(node.started_at <= before for node in audit.workers):
         return
     if audit.connection.execute(invariants.QUEUE_CHANGES, {"after": before}).first() is not None:
         return
@@ -77,13 +75,13 @@ def check_lanes(audit: Audit, workers: Sequence[NodeView]) -> None:
         audit.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
-def check_held(audit: Audit, alive: Sequence[NodeView]) -> None:
+def check_held(audit: Audit) -> None:
     """Check that the jobs of nodes that are gone have been rescued."""
-    living = {node.id for node in alive}
+    living = {node.id for node in audit.alive}
     for row in audit.stream(invariants.HELD, before=audit.now - RESCUED_WITHIN):
         if row.node_id not in living:
             more = f" and {row.number - 1} more" if row.number > 1 else ""
-            rescue = "was not rescued" if alive else "waits for a node to start and rescue it"
+            rescue = "was not rescued" if audit.alive else "waits for a node to start and rescue it"
             audit.add(
                 Invariant.STUCK,
                 f"job {row.first}{more} of node {row.node_id}, which is gone, {rescue}",
@@ -91,9 +89,9 @@ def check_held(audit: Audit, alive: Sequence[NodeView]) -> None:
             )
 
 
-def check_hooks(audit: Audit, workers: Sequence[NodeView]) -> None:
+def check_hooks(audit: Audit) -> None:
     """Check that no hook stays owed while a node knows its job type."""
-    known = {name for node in workers for name in node.types}
+    known = {name for node in audit.workers for name in node.types}
     for row in audit.stream(invariants.HOOKS, before=audit.now - DUE_FOR):
         if row.type in known:
             message = (
@@ -104,8 +102,12 @@ def check_hooks(audit: Audit, workers: Sequence[NodeView]) -> None:
 
 
 def check_schedules(audit: Audit) -> None:
-    """Check that due schedules have started, unless everything is paused."""
-    if _everything_is_paused(audit):
+    """Check that due schedules have started, unless everything is paused or no node fires them."""
+    paused = any(
+        row.name == EVERY_QUEUE and row.paused_at is not None
+        for row in audit.stream(invariants.LIMITS)
+    )
+    if paused or not any(node.is_scheduler for node in audit.alive):
         return
     for row in audit.stream(invariants.SCHEDULES):
         late = (
@@ -122,7 +124,10 @@ def check_schedules(audit: Audit) -> None:
 
 
 def check_runs(audit: Audit) -> None:
-    """Check that no schedule waits for a run that has ended."""
+    """Check that no schedule waits for a run that has ended, if a node could notice its end."""
+    if not audit.alive:
+        audit.notes.append("no node is alive, so due work is not reported as stuck")
+        return
     for row in audit.stream(invariants.ENDED_RUNS, before=audit.now - STARTED_WITHIN):
         end = "has no row" if row.job_state is None else f"is {row.job_state}"
         message = (
@@ -130,10 +135,3 @@ def check_runs(audit: Audit) -> None:
             f" which {end}"
         )
         audit.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)
-
-
-def _everything_is_paused(audit: Audit) -> bool:
-    return any(
-        row.name == EVERY_QUEUE and row.paused_at is not None
-        for row in audit.stream(invariants.LIMITS)
-    )
