@@ -5,7 +5,7 @@ groups by the same clients.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from horae.domain.jobs import Job, KeepLogs
@@ -82,15 +82,14 @@ class Opened:
             keep_logs = KeepLogs(
                 level=given.keep_logs, lines=given.keep_log_lines, bytes=given.keep_log_bytes
             )
-        database = opened_database(given)
-        if self.test is not None:
-            self.test.open(database)
-        try:
+        with ExitStack() as unless_opened:
+            database = opened_database(given)
+            unless_opened.callback(database.close)
+            if self.test is not None:
+                self.test.open(database)
             migrations.ensure(database)
             adapters = Adapters(given, database)
-        except BaseException:
-            database.close()
-            raise
+            unless_opened.pop_all()
         wakeup = adapters.wakeup
         if self._joins is not None:
             database.lender = self._joins.lend

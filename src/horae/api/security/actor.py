@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from horae.domain.jobs import EVERYBODY, Whose
 from horae.domain.names import foreign_id
+from horae.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from starlette.requests import (
@@ -74,6 +75,22 @@ class Actor:
     def changing_as(self) -> Whose:
         """The owner whose jobs the actor may change."""
         return EVERYBODY if self.changes_all else self.id
+
+
+def actor_of(user: "Actor | str | None", source: str) -> Actor | None:
+    """Return the actor for what code of the application returned: an actor, the id of one who owns
+    jobs, or None.
+
+    Raises `ConfigurationError` for anything else, which names the `source`.
+    """
+    if isinstance(user, str):
+        return Actor(user)
+    if user is None or isinstance(user, Actor):
+        return user
+    raise ConfigurationError(
+        f"{source} returned {type(user).__name__}, expected an Actor, the id of a user as a text,"
+        " or None"
+    )
 
 
 class Authenticate(Protocol):

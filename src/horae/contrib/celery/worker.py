@@ -23,7 +23,7 @@ from horae.guarded_log import guarded_log
 from horae.quoting import quoted
 from horae.runtime.backends import check_backends
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine import is_transient
+from horae.storage.engine import DATABASE_ERRORS, is_transient
 from horae.types import LARGEST_ID, Routes
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class WorkerProcesses:
                 return
         try:
             self._node().run_job(job_id)
-        except Exception as error:
+        except DATABASE_ERRORS as error:
             if not is_transient(error):
                 raise
             self._unavailable.warn(

@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI
 from starlette.requests import Request
 from starlette.types import Message
 
-from horae.api.security.actor import Actor
+from horae.api.security.actor import Actor, actor_of
 from horae.errors import ConfigurationError
 
 User: TypeAlias = Actor | str | None
@@ -19,17 +19,9 @@ REFUSED: Final = (401, 403)
 NOTHING: Final[Message] = {"type": "http.request", "body": b"", "more_body": False}
 
 
-def actor_of(user: User, dependency: Dependency) -> Actor | None:
+def user_of(dependency: Dependency, found: Any) -> Actor | None:
     """Return the actor for what a dependency returned; raises `ConfigurationError` for others."""
-    if isinstance(user, str):
-        return Actor(user)
-    if user is None or isinstance(user, Actor):
-        return user
-    name = getattr(dependency, "__name__", repr(dependency))
-    raise ConfigurationError(
-        f"the dependency {name} returned {type(user).__name__}, expected an Actor, the id of a user"
-        " as a text, or None"
-    )
+    return actor_of(found, f"the dependency {getattr(dependency, '__name__', repr(dependency))}")
 
 
 def actor_from(
@@ -43,7 +35,7 @@ def actor_from(
     resolver = FastAPI(openapi_url=None)
 
     async def note(request: Request, user: Annotated[Any, Depends(dependency)]) -> None:
-        request.scope[FOUND].append(actor_of(user, dependency))
+        request.scope[FOUND].append(user_of(dependency, user))
 
     resolver.add_api_route("/{path:path}", note, methods=["GET"])
 

@@ -12,7 +12,7 @@ from fastapi import Depends
 from sqlalchemy import Connection
 
 from horae.app import Horae
-from horae.contrib.fastapi.actors import Dependency, actor_of
+from horae.contrib.fastapi.actors import Dependency, user_of
 from horae.contrib.fastapi.application import horae_of
 from horae.domain.jobs import Job
 from horae.storage.engine import Use
@@ -80,7 +80,7 @@ def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[Dur
         horae: Annotated[Horae, Depends(horae_of)],
         found: Annotated[Any, Depends(user or _nobody)],
     ) -> AsyncGenerator[DurableTasks]:
-        actor = None if user is None else actor_of(found, user)
+        actor = None if user is None else user_of(user, found)
         added = DurableTasks(horae, None if actor is None else actor.id)
         yield added
         await added.start()

@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException
 from horae.api.security.actor import Actor
 from horae.app import Horae
 from horae.client.jobs import AsyncJobs, JobPage
-from horae.contrib.fastapi.actors import Dependency, actor_of
+from horae.contrib.fastapi.actors import Dependency, user_of
 from horae.contrib.fastapi.application import horae_of
 from horae.domain.jobs import Job
 
@@ -59,7 +59,7 @@ def jobs_of(user: Dependency) -> Callable[..., OwnJobs]:
     def own_jobs(
         horae: Annotated[Horae, Depends(horae_of)], found: Annotated[Any, Depends(user)]
     ) -> OwnJobs:
-        actor = actor_of(found, user)
+        actor = user_of(user, found)
         if actor is None:
             raise HTTPException(401, "Not authenticated")
         return OwnJobs(horae.aio.jobs, actor)

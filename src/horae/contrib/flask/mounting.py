@@ -12,9 +12,8 @@ from starlette.requests import Request
 from werkzeug.wrappers import Response as BaseResponse
 
 from horae.api.lazy import LazyInterface, Receive, Scope, Send
-from horae.api.security.actor import Actor
+from horae.api.security.actor import Actor, actor_of
 from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
-from horae.errors import ConfigurationError
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 FOUND: Final = "horae.user"
@@ -35,7 +34,7 @@ class WsgiInterface:
 
     def answer(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Answer a request, as a WSGI application; called in the context of the request."""
-        found = None if self._user is None else _actor_of(self._user())
+        found = None if self._user is None else actor_of(self._user(), "user= of init_app")
 
         async def with_user(scope: Scope, receive: Receive, send: Send) -> None:
             scope[FOUND] = found
@@ -60,13 +59,3 @@ def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
     for rule in (f"{path}/", f"{path}/<path:rest>"):
         app.add_url_rule(rule, "horae", view, methods=METHODS)
 
-
-def _actor_of(user: Actor | str | None) -> Actor | None:
-    if isinstance(user, str):
-        return Actor(user)
-    if user is None or isinstance(user, Actor):
-        return user
-    raise ConfigurationError(
-        f"user= of init_app returned {type(user).__name__}, expected an Actor, the id of a user as"
-        " a text, or None"
-    )
