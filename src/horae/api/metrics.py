@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias, cast
 
@@ -226,13 +227,14 @@ class Metrics(Collector):
         self._lock = threading.Lock()
         self._since: datetime | None = None
         self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self._pick_up: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(PICK_UP_BOUNDS))
-        self._duration: defaultdict[str, Histogram] = defaultdict(
-            lambda: Histogram(DURATION_BOUNDS)
-        )
-        self._lateness: defaultdict[str, Histogram] = defaultdict(
-            lambda: Histogram(LATENESS_BOUNDS)
-        )
+        self._histograms = {
+            declared: defaultdict[str, Histogram](partial(Histogram, bounds))
+            for declared, bounds in (
+                (PICK_UP, PICK_UP_BOUNDS),
+                (DURATION, DURATION_BOUNDS),
+                (LATENESS, LATENESS_BOUNDS),
+            )
+        }
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
@@ -251,11 +253,7 @@ class Metrics(Collector):
             for labels, count in sorted(self._ended.items()):
                 ended.add_metric(labels, count)
             yield ended
-            for declared, histograms in (
-                (PICK_UP, self._pick_up),
-                (DURATION, self._duration),
-                (LATENESS, self._lateness),
-            ):
+            for declared, histograms in self._histograms.items():
                 family = declared.family()
                 for label, histogram in sorted(histograms.items()):
                     family.add_metric([label], histogram.buckets(), histogram.total)
@@ -290,10 +288,14 @@ class Metrics(Collector):
             for tally in database.autocommit(metrics.tallies, self._since, until):
                 label = self._label(tally.type)
                 self._ended[label, tally.state.value] += tally.count
-                self._pick_up[label].add(tally.pick_up_sum, tally.started, tally.pick_up_counts)
-                self._duration[label].add(tally.duration_sum, tally.started, tally.duration_counts)
+                for declared, total, counts in (
+                    (PICK_UP, tally.pick_up_sum, tally.pick_up_counts),
+                    (DURATION, tally.duration_sum, tally.duration_counts),
+                ):
+                    self._histograms[declared][label].add(total, tally.started, counts)
             for late in database.autocommit(metrics.lateness, self._since, until):
-                self._lateness[self._label(late.type)].add(late.total, late.count, late.counts)
+                histogram = self._histograms[LATENESS][self._label(late.type)]
+                histogram.add(late.total, late.count, late.counts)
         self._since = max(until, self._since)
 
     def _know_types(self) -> None:
@@ -301,7 +303,7 @@ class Metrics(Collector):
         for job_type in self._components.registry.by_name:
             for state in ENDED:
                 self._ended[job_type, state.value] += 0
-            for histograms in (self._pick_up, self._duration, self._lateness):
+            for histograms in self._histograms.values():
                 histograms[job_type].add(0.0, 0, [0] * len(histograms[job_type].bounds))
 
     def _label(self, job_type: str) -> str:

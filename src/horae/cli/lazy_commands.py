@@ -17,105 +17,81 @@ PACKAGE: Final = "horae.cli.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, the module and attribute that define it, and its line in the help.
+    """A command: its name, its line in the help, and `module:attribute`, which define it.
 
-    The module is one of `horae.cli.commands`, or that of an integration, with its whole name.
+    The module is one of `horae.cli.commands`, or that of an integration, with its whole name; by
+    default both have the name of the command.
     """
 
     name: str
-    module: str
-    attribute: str
     help: str
+    defined_in: str = ""
+
+    def load(self) -> Any:
+        """Import what defines the command."""
+        module, _, attribute = (self.defined_in or f"{self.name}:{self.name}").partition(":")
+        whole = module if module.startswith("horae.") else f"{PACKAGE}.{module}"
+        return getattr(import_module(whole), attribute)
 
 
 ENTRIES: Final = (
-    Entry(
-        "run", "run", "run", "Run a node in the foreground, with the HTTP API and the dashboard."
-    ),
-    Entry(
-        "jobs", "jobs.jobs", "jobs_app", "Start, watch, cancel, retry, reschedule and delete jobs."
-    ),
-    Entry("groups", "groups", "groups_app", "Start, show, cancel and wait for groups of jobs."),
+    Entry("run", "Run a node in the foreground, with the HTTP API and the dashboard."),
+    Entry("jobs", "Start, watch, cancel, retry, reschedule and delete jobs.", "jobs.jobs:jobs_app"),
+    Entry("groups", "Start, show, cancel and wait for groups of jobs.", "groups:groups_app"),
     Entry(
         "types",
-        "types",
-        "types_app",
         "List the job types of an application (needs --app or HORAE_APP).",
+        "types:types_app",
     ),
-    Entry("nodes", "nodes", "nodes_app", "List nodes."),
+    Entry("nodes", "List nodes.", "nodes:nodes_app"),
     Entry(
         "queues",
-        "queues",
-        "queues_app",
         "List, pause, resume and limit queues, and let owners take turns.",
+        "queues:queues_app",
     ),
     Entry(
-        "errors",
-        "errors",
-        "errors",
-        "Show what fails: failed attempts by job type, class of the exception, and place.",
+        "errors", "Show what fails: failed attempts by job type, class of the exception, and place."
     ),
+    Entry("history", "Show what waited, how late it was, and what ended, in equal steps of time."),
+    Entry("pause", "Pause all queues and the firing of schedules.", "everything:pause"),
+    Entry("resume", "Resume what `horae pause --all` has paused.", "everything:resume"),
+    Entry("limits", "List, change and reset limits by key.", "limits:limits_app"),
+    Entry("schedules", "List, add, change, pause and run schedules.", "schedules:schedules_app"),
+    Entry("why", "Say why a schedule did or did not run at a time."),
     Entry(
-        "history",
-        "history",
-        "history",
-        "Show what waited, how late it was, and what ended, in equal steps of time.",
-    ),
-    Entry("pause", "everything", "pause", "Pause all queues and the firing of schedules."),
-    Entry("resume", "everything", "resume", "Resume what `horae pause --all` has paused."),
-    Entry("limits", "limits", "limits_app", "List, change and reset limits by key."),
-    Entry("schedules", "schedules", "schedules_app", "List, add, change, pause and run schedules."),
-    Entry("why", "why", "why", "Say why a schedule did or did not run at a time."),
-    Entry(
-        "schema",
-        "deployments",
         "schema",
         "Print the schedules of an application, as a deployment stores them.",
+        "deployments:schema",
     ),
     Entry(
-        "deploy",
-        "deployments",
         "deploy",
         "Make the schedules of an application the current version of its module.",
+        "deployments:deploy",
     ),
     Entry(
-        "deployments",
-        "deployments",
-        "deployments_app",
-        "List, scale and end deployments of modules.",
+        "deployments", "List, scale and end deployments of modules.", "deployments:deployments_app"
     ),
-    Entry("ring", "deployments", "ring", "Show how the schedules are shared among the nodes."),
-    Entry("changes", "changes", "changes", "Show the audit log: who changed what, newest first."),
+    Entry("ring", "Show how the schedules are shared among the nodes.", "deployments:ring"),
+    Entry("changes", "Show the audit log: who changed what, newest first."),
+    Entry("forecast", "Forecast what the schedules of an application will do."),
+    Entry("status", "Say whether anything is wrong now, and what."),
+    Entry("doctor", "Check the database, nodes, queues and schedules."),
+    Entry("watch", "Watch an application, and tell others what is wrong with it."),
     Entry(
-        "forecast", "forecast", "forecast", "Forecast what the schedules of an application will do."
-    ),
-    Entry("status", "status", "status", "Say whether anything is wrong now, and what."),
-    Entry("doctor", "doctor", "doctor", "Check the database, nodes, queues and schedules."),
-    Entry(
-        "watch", "watch", "watch", "Watch an application, and tell others what is wrong with it."
-    ),
-    Entry(
-        "audit",
-        "audit",
-        "audit",
-        "Recompute what must always hold from the tables, and print what contradicts it.",
+        "audit", "Recompute what must always hold from the tables, and print what contradicts it."
     ),
     Entry(
         "migrate",
-        "migrate",
-        "migrate_app",
         "Create the tables of the database and bring them up to date.",
+        "migrate:migrate_app",
     ),
-    Entry(
-        "grants", "grants", "grants", "Print the privileges that a PostgreSQL role needs, as SQL."
-    ),
+    Entry("grants", "Print the privileges that a PostgreSQL role needs, as SQL."),
     Entry(
         "import",
-        "horae.contrib.celery.command",
-        "import_app",
         "Print what another job system declares as code of Horae.",
+        "horae.contrib.celery.command:import_app",
     ),
-    Entry("cron", "cron", "cron_app", "Evaluate and explain cron expressions."),
+    Entry("cron", "Evaluate and explain cron expressions.", "cron:cron_app"),
 )
 
 
@@ -133,9 +109,7 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         """Import the command."""
-        module = self._entry.module
-        whole = module if module.startswith("horae.") else f"{PACKAGE}.{module}"
-        found = getattr(import_module(whole), self._entry.attribute)
+        found = self._entry.load()
         holder = typer.Typer(add_completion=False)
         holder.callback()(lambda: None)  # a callback makes it a group, even with a single command
         if isinstance(found, typer.Typer):

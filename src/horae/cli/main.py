@@ -5,10 +5,8 @@
 
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,8 +16,6 @@ from horae.domain.storable import is_storable
 
 if TYPE_CHECKING:
     from horae.app import Horae
-
-DATABASE_VARIABLE: Final = "HORAE_DATABASE"
 
 app = typer.Typer(
     name="horae",
@@ -77,33 +73,10 @@ def prepare(
     """
     # Loads SQLAlchemy, which `--help` does without
     from horae.cli.context import Target
-    from horae.settings_file import find_settings_file
 
     del shown_version
     given: Horae | None = context.obj  # by the command line of another program, such as `flask`
-    target = context.obj = Target(application, database, given)
-    # The options of `horae migrate` read the variable
-    if context.invoked_subcommand == "migrate" and (
-        application is not None
-        or database is not None
-        or given is not None
-        or find_settings_file() is not None
-    ):
-        context.with_resource(variable(DATABASE_VARIABLE, target.horae.settings.database))
-
-
-@contextmanager
-def variable(name: str, value: str) -> Generator[None]:
-    """Set an environment variable within the block; the options of `horae migrate` read it."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+    context.obj = Target(application, database, given)
 
 
 def main() -> None:

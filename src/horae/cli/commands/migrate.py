@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing import print_json
 from horae.storage.engine import Database, normalised
@@ -12,10 +13,6 @@ from horae.storage.migrations import BASE, MigrationStatus, runner
 
 migrate_app = typer.Typer()
 
-DatabaseUrl = Annotated[
-    str,
-    typer.Option("--database", envvar="HORAE_DATABASE", metavar="URL", help="URL of the database."),
-]
 AsSql = Annotated[
     bool, typer.Option("--sql", help="Print the SQL statements instead of running them.")
 ]
@@ -30,51 +27,62 @@ Start = Annotated[
         ),
     ),
 ]
-DEFAULT_DATABASE = "sqlite:///horae.db"
 
 
 @migrate_app.command()
 def up(
+    context: typer.Context,
     revision: Annotated[str, typer.Argument(help="Revision to upgrade to.")] = "head",
     *,
-    database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
     as_json: AsJson = False,
 ) -> None:
     """Create or upgrade the tables. Idempotent."""
-    migrate(database, revision, up=True, sql=sql, start=start, as_json=as_json)
+    migrate(context, revision, up=True, sql=sql, start=start, as_json=as_json)
 
 
 @migrate_app.command()
 def down(
+    context: typer.Context,
     revision: Annotated[
         str, typer.Argument(help="Revision to downgrade to; `base` drops every table.")
     ],
     *,
-    database: DatabaseUrl = DEFAULT_DATABASE,
     sql: AsSql = False,
     start: Start = None,
     as_json: AsJson = False,
 ) -> None:
     """Downgrade to an older revision; drops what newer ones added, with its data."""
-    migrate(database, revision, up=False, sql=sql, start=start, as_json=as_json)
+    migrate(context, revision, up=False, sql=sql, start=start, as_json=as_json)
 
 
 @migrate_app.command()
-def status(*, database: DatabaseUrl = DEFAULT_DATABASE, as_json: AsJson = False) -> None:
+def status(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Show the revision of the database and pending migrations; changes nothing."""
-    with closing(Database(database)) as opened:
+    with closing(Database(url_of(context))) as opened:
         print_status(runner.status(opened), as_json=as_json)
 
 
+def url_of(context: typer.Context) -> str:
+    """Return the URL of the database, which need not exist."""
+    return target_of(context).horae.settings.database
+
+
 def migrate(
-    database: str, revision: str, *, up: bool, sql: bool, start: str | None, as_json: bool
+    context: typer.Context,
+    revision: str,
+    *,
+    up: bool,
+    sql: bool,
+    start: str | None,
+    as_json: bool,
 ) -> None:
     """Migrate the database to a revision and print its status, or print the needed statements.
 
     `start`: the revision from which the statements lead; None: that of the database.
     """
+    database = url_of(context)
     if sql:
         dialect = normalised(database).get_backend_name()
         statements = runner.sql(dialect, start=start or current(database), end=revision, up=up)

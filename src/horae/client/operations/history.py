@@ -216,10 +216,7 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
 
     Raises `InvalidRequest`.
     """
-    found = reads.autocommit(writing.progress)
-    start, end = _time(found.now, span, None, None)
-    window = window_of(start, end, found.now, SPARKLINE_POINTS)
-    stored = _read(reads, found, window, "queues")
+    found, window, stored = _read_last(reads, span, "queues")
     until = _recorded(stored, window)
     latest = _latest(reads, found)
     is_fresh = found.reached is not None and found.now - found.reached <= STALE_AFTER
@@ -262,15 +259,12 @@ def of_types(
     `deployment`: the key of a deployment of the last 30 days; compares the last `span` before it
     with the first `span` after it. Raises `InvalidRequest` and `DeploymentDoesNotExist`.
     """
-    found = reads.autocommit(writing.progress)
-    start, end = _time(found.now, span, None, None)
-    window = window_of(start, end, found.now, SPARKLINE_POINTS)
-    stored = _read(reads, found, window, "types")
+    found, window, stored = _read_last(reads, span, "types")
     chosen = None if deployment is None else _deployment(reads, deployment)
     before: Sequence[StoredBucket] = ()
     after: Sequence[StoredBucket] = ()
     if chosen is not None:
-        length = end - start
+        length = parse_duration("span", span)
         before = _compared(reads, found, chosen.at - length, chosen.at)
         after = _compared(reads, found, chosen.at, min(found.now, chosen.at + length))
     names = _names(each.bucket.types for each in (*stored, *before, *after))
@@ -343,6 +337,16 @@ def _read(reads: Reads, found: HistoryProgress, window: Window, beside: str) -> 
     return reads.autocommit(
         writing.read, window.stored, window.start, window.until, found.reached, beside
     )
+
+
+def _read_last(
+    reads: Reads, span: Duration, beside: str
+) -> tuple[HistoryProgress, Window, list[StoredBucket]]:
+    """Return the last `span` in a few steps. Raises `InvalidRequest`."""
+    found = reads.autocommit(writing.progress)
+    start, end = _time(found.now, span, None, None)
+    window = window_of(start, end, found.now, SPARKLINE_POINTS)
+    return found, window, _read(reads, found, window, beside)
 
 
 def _latest(reads: Reads, found: HistoryProgress) -> list[StoredBucket]:
