@@ -20,7 +20,10 @@ Owner = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing."),
 ]
-
+By = Annotated[str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the jobs.")]
+Timeout = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 5m.")
+]
 Note = Annotated[str | None, typer.Option(metavar="TEXT", help="Reason, shown in the list.")]
 Rate = Annotated[
     str | None, typer.Option(metavar="N/PERIOD", help="Starts per period, such as 10/s.")

@@ -10,10 +10,9 @@ from pydantic_core import to_json
 from horae.api.models import without_values
 from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
-from horae.api.stream.watch import Change, JobWatch, Wanted
+from horae.api.stream.watch import JobWatch, Wanted
 from horae.api.views import JobViews, ScheduleItems
 from horae.client.schedules import views_of
-from horae.domain.jobs import Job
 from horae.storage.engine import Database
 from horae.storage.schedules import reading
 from horae.wakeup import Hint, HintKind
@@ -51,17 +50,16 @@ class JobSource:
         changes = self._watch.changes(wanted)
         if changes is None:
             return None
-        return [self._update(change, job) for change, job in changes]
-
-    def _update(self, change: Change, job: Job) -> Update:
-        view = self._views.view(job)
-        data = to_json({**view.model_dump(), "change": change}).decode()
-        reduced = to_json({**without_values(view, _nobody).model_dump(), "change": change}).decode()
-        return Update("job", data, job.owner, None if reduced == data else reduced)
-
-
-def _nobody(_owner: str | None) -> bool:
-    return False
+        updates: list[Update] = []
+        for change, job in changes:
+            view = self._views.view(job)
+            for_viewers = without_values(view, lambda _owner: False)
+            data, reduced = (
+                to_json({**each.model_dump(), "change": change}).decode()
+                for each in (view, for_viewers)
+            )
+            updates.append(Update("job", data, job.owner, None if reduced == data else reduced))
+        return updates
 
 
 class ScheduleGone(BaseModel):

@@ -9,7 +9,7 @@ import typer
 from horae.app import Horae
 from horae.cli.command import Answer, fields, on_application, on_database
 from horae.cli.failures import DONE, FAILED
-from horae.cli.options import Owner, whose
+from horae.cli.options import By, Owner, Timeout, whose
 from horae.cli.values import duration
 from horae.client.jobs.creating import Member
 from horae.domain.jobs import Group
@@ -85,9 +85,7 @@ def cancel(
     group: GroupId,
     *,
     owner: Owner = None,
-    by: Annotated[
-        str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the jobs.")
-    ] = "command line",
+    by: By = "command line",
 ) -> Answer:
     """Cancel the members that have not ended, and the job after them."""
     return _answer(horae.jobs.cancel_group(group, owner=whose(owner), by=by))
@@ -100,9 +98,7 @@ def wait(
     group: GroupId,
     *,
     owner: Owner = None,
-    timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 30s.")
-    ] = None,
+    timeout: Timeout = None,
 ) -> Answer:
     """Wait until all jobs of a group have ended; exit with 1 if a member failed or was
     cancelled.

@@ -25,7 +25,7 @@ def status(horae: Horae) -> Answer:
     the settings, and takes longer.
     """
     taken = take_overview(horae.components, horae.settings)
-    values = {
+    values: dict[str, Any] = {
         "ok": taken.is_well,
         "summary": taken.summary,
         "at": taken.at,
@@ -35,7 +35,17 @@ def status(horae: Horae) -> Answer:
         "nodes": taken.nodes_alive,
         "slots": taken.slots,
     }
-    return Answer(values, lambda: _show(taken), DONE if taken.is_well else FAILED)
+
+    def show() -> None:
+        console().print(Text(taken.summary, style="bold"))
+        for each in taken.problems:
+            print_finding(each)
+        typer.echo(
+            f"{counted(taken.nodes_alive, 'node')} with {counted(taken.slots, 'slot')};"
+            f" {counted(values['running'], 'job')} running, {values['waiting']:,} waiting"
+        )
+
+    return Answer(values, show, DONE if taken.is_well else FAILED)
 
 
 def as_values(found: Finding, taken: Overview) -> dict[str, Any]:
@@ -51,14 +61,3 @@ def as_values(found: Finding, taken: Overview) -> dict[str, Any]:
         "counted": found.counted,
         "deeds": found.deeds,
     }
-
-
-def _show(taken: Overview) -> None:
-    console().print(Text(taken.summary, style="bold"))
-    for each in taken.problems:
-        print_finding(each)
-    waiting, running = taken.states[JobState.PENDING], taken.states[JobState.STARTED]
-    typer.echo(
-        f"{counted(taken.nodes_alive, 'node')} with {counted(taken.slots, 'slot')};"
-        f" {counted(running, 'job')} running, {waiting:,} waiting"
-    )

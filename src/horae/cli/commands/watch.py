@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -173,8 +173,13 @@ def watch(
     targets: list[AlertTarget] = [
         *(Webhook(url=url, secret=secret, allow_internal=allowed) for url in webhook or ()),
         *(Webhook(url=url, format="slack", allow_internal=allowed) for url in slack or ()),
-        *_mails(email or (), smtp, sender),
     ]
+    if email:
+        if smtp is None:
+            raise InvalidRequest(
+                "--email needs a mail server: name it with --smtp or HORAE_WATCH_SMTP"
+            )
+        targets.append(Email(to=tuple(email), sender=sender or email[0], server=smtp))
     pings = [Ping(url=url, allow_internal=allowed) for url in ping or ()]
     chosen = target_of(context)
     horae = chosen.horae if app is None else chosen.load(app)
@@ -197,14 +202,6 @@ def watch(
                     watching.run(stop, _print_line if as_json else None)
     finally:
         horae.close()
-
-
-def _mails(to: Sequence[str], smtp: str | None, sender: str | None) -> list[Email]:
-    if not to:
-        return []
-    if smtp is None:
-        raise InvalidRequest("--email needs a mail server: name it with --smtp or HORAE_WATCH_SMTP")
-    return [Email(to=tuple(to), sender=sender or to[0], server=smtp)]
 
 
 def _look_once(watching: Watch, *, as_json: bool) -> None:

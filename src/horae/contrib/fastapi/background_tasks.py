@@ -78,7 +78,7 @@ def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[Dur
 
     async def tasks(
         horae: Annotated[Horae, Depends(horae_of)],
-        found: Annotated[Any, Depends(user or _nobody)],
+        found: Annotated[Any, Depends(user or (lambda: None))],
     ) -> AsyncGenerator[DurableTasks]:
         actor = None if user is None else user_of(user, found)
         added = DurableTasks(horae, None if actor is None else actor.id)
@@ -86,10 +86,6 @@ def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[Dur
         await added.start()
 
     return tasks
-
-
-def _nobody() -> None:
-    return None
 
 
 DurableBackgroundTasks: TypeAlias = Annotated[DurableTasks, Depends(tasks_of(), scope="function")]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final, TypeAlias
 
 import click
@@ -65,17 +65,14 @@ class FlaskHorae(Horae):
 
     def _in_app_context(self, _job: JobContext[Any]) -> AbstractContextManager[Any]:
         """Enter the context of the application around a body."""
-        app = self._app or self._load()
+        if self._app is None:
+            # Child processes import no more than job types, so find it as `flask` does.
+            with suppress(NoAppException):
+                self._app = ScriptInfo(app_import_path=os.environ.get("FLASK_APP")).load_app()
         # A job that is started with `sync=True` shares the context, and with it the session.
-        return nullcontext() if app is None or has_app_context() else app.app_context()
-
-    def _load(self) -> Flask | None:
-        """Find the application as `flask` does: child processes import no more than job types."""
-        try:
-            self._app = ScriptInfo(app_import_path=os.environ.get("FLASK_APP")).load_app()
-        except NoAppException:
-            return None
-        return self._app
+        if self._app is None or has_app_context():
+            return nullcontext()
+        return self._app.app_context()
 
     def _command(self) -> click.Command:
         """Return `flask horae`: the command line of Horae for this application."""

@@ -12,7 +12,7 @@ from horae.cli.command import Answer, print_answer
 from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import parse_moment
-from horae.cli.options import Owner, SomeJobIds, whose
+from horae.cli.options import By, Owner, SomeJobIds, whose
 from horae.cli.printing import counted, line_of, local_time, print_json
 from horae.cli.printing.job_views import as_values
 from horae.cli.values import duration
@@ -26,9 +26,7 @@ def cancel(
     jobs: SomeJobIds = None,
     *,
     owner: Owner = None,
-    by: Annotated[
-        str, typer.Option(metavar="TEXT", help="Who cancels, as recorded in the job.")
-    ] = "command line",
+    by: By = "command line",
     **selection: Unpack[Selection],
 ) -> None:
     """Cancel jobs that have not ended.

@@ -19,7 +19,7 @@ from rich.progress import (
 from horae.app import Horae
 from horae.cli.context import opened
 from horae.cli.failures import FAILED, complain
-from horae.cli.options import AsJson, JobId, JobIds, Owner, whose
+from horae.cli.options import AsJson, JobId, JobIds, Owner, Timeout, whose
 from horae.cli.printing import console, line_of, print_json
 from horae.cli.printing.job_views import as_values
 from horae.cli.values import duration
@@ -34,9 +34,7 @@ def wait(
     context: typer.Context,
     job: JobId,
     *,
-    timeout: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Give up after this time, such as 5m.")
-    ] = None,
+    timeout: Timeout = None,
     owner: Owner = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the whole job instead of its result.")

@@ -45,18 +45,13 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
     tasks: dict[str, TaskCode] = {}
     for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
         tasks[name] = _task(app, name, taken)
-    zone = _zone(app, notes)
+    zone = str(app.conf.timezone or "UTC")
+    if not app.conf.timezone and not app.conf.enable_utc:
+        notes.append("enable_utc=False: Celery used the time zone of the machine. Name it here.")
     entries = [
         _entry(str(key), entry, tasks, taken, zone) for key, entry in sorted(schedule.items())
     ]
     return ApplicationCode(reference, list(tasks.values()), entries, notes)
-
-
-def _zone(app: Any, notes: list[str]) -> str:
-    zone = str(app.conf.timezone or "UTC")
-    if not app.conf.timezone and not app.conf.enable_utc:
-        notes.append("enable_utc=False: Celery used the time zone of the machine. Name it here.")
-    return zone
 
 
 def _task(app: Any, name: str, taken: set[str]) -> TaskCode:

@@ -62,7 +62,8 @@ def _comments(notes: Iterable[str]) -> list[str]:
 
 def _task(task: TaskCode) -> list[str]:
     options = {"name": text(task.name), **task.options}
-    documentation = [f"{INDENT}{_docstring(task.documentation)}"] if task.documentation else []
+    escaped = task.documentation.replace("\\", "\\\\").replace('"', '\\"')
+    documentation = [f'{INDENT}"""{escaped}"""'] if escaped else []
     body = _not_written(task.name) if task.call is None else f"return {task.call}"
     return [
         *_comments(task.notes),
@@ -71,11 +72,6 @@ def _task(task: TaskCode) -> list[str]:
         *documentation,
         f"{INDENT}{body}",
     ]
-
-
-def _docstring(sentence: str) -> str:
-    escaped = sentence.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"""{escaped}"""'
 
 
 def _not_written(name: str) -> str:
@@ -90,7 +86,15 @@ def _entry(entry: EntryCode) -> list[str]:
     if entry.weekdays:
         excluded = f"not_for_{entry.function}"
         options["exclude"] = f"[{excluded}]"
-        before = _excluding(excluded, entry.weekdays)
+        days = ", ".join(WEEKDAYS[day] for day in entry.weekdays)
+        chosen = ", ".join(map(str, entry.weekdays))
+        before = [
+            f"# Celery needs both the day of the month and the weekday ({days}) to match.",
+            f"def {excluded}(day: date) -> bool:",
+            f"{INDENT}return day.isoweekday() % 7 not in ({chosen},)",
+            "",
+            "",
+        ]
     opening, expression = entry.decorator.split("(", 1)
     return [
         *before,
@@ -98,18 +102,6 @@ def _entry(entry: EntryCode) -> list[str]:
         *_decorator(f"{opening}(", options, first=expression),
         f"def {entry.function}() -> None:",
         f"{INDENT}{entry.call or _not_written(entry.key)}",
-    ]
-
-
-def _excluding(name: str, weekdays: tuple[int, ...]) -> list[str]:
-    days = ", ".join(WEEKDAYS[day] for day in weekdays)
-    chosen = ", ".join(str(day) for day in weekdays)
-    return [
-        f"# Celery needs both the day of the month and the weekday ({days}) to match.",
-        f"def {name}(day: date) -> bool:",
-        f"{INDENT}return day.isoweekday() % 7 not in ({chosen},)",
-        "",
-        "",
     ]
 
 
