@@ -20,7 +20,7 @@ from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
-from horae.client.doctor.finding import GIGABYTE, Finding, Level, Thresholds
+from horae.client.doctor.finding import GIGABYTE, Finding, Level
 from horae.client.doctor.redis import check_redis
 from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy
@@ -193,7 +193,7 @@ def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path) -> 
         assert holder.stdout is not None
         holder.stdout.readline()
         with closing(Database(url, busy_timeout=0)) as database:
-            found = file.examine_lock(database, Registry(), Thresholds(lock_timeout=0.01))
+            found = file.examine_lock(database, Registry(), 0.01)
             with pytest.raises(DatabaseBusy, match=str(holder.pid)):
                 database.transact(do_nothing)
         holder.communicate()
@@ -229,7 +229,7 @@ async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path
                 file.examine_lock,
                 horae.components.database,
                 horae.registry,
-                Thresholds(lock_timeout=0.01),
+                0.01,
             )
             release.set()
     assert found.level is Level.WARNING
@@ -250,7 +250,7 @@ def test_a_long_transaction_is_named_without_its_query(database: Database) -> No
     with psycopg.connect(plain, application_name="report") as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT 'a secret' FROM horae_jobs")
-        examined = list(server.examine_server(database, Thresholds(long_transaction=0.0)))
+        examined = list(server.examine_server(database, 0.0))
         pid = connection.info.backend_pid
     [found] = [finding for finding in examined if finding.check == "transactions"]
     assert found.level is Level.WARNING
@@ -492,10 +492,7 @@ def test_redis_is_checked_and_its_password_not_shown(
 def test_hints_that_do_not_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SilentChannel, "listens", True)
     with closing(SilentChannel()) as deaf:
-        assert (
-            basics.check_hints(deaf, wanted=True, limits=Thresholds(hints_timeout=0.0)).level
-            is Level.WARNING
-        )
+        assert basics.check_hints(deaf, wanted=True, timeout=0.0).level is Level.WARNING
         assert basics.check_hints(deaf, wanted=False).level is Level.OK
 
 

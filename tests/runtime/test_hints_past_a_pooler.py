@@ -12,7 +12,7 @@ from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext, JobState
 from horae.client.doctor.basics import check_hints
-from horae.client.doctor.finding import Level, Thresholds
+from horae.client.doctor.finding import Level
 from horae.errors import ConfigurationError
 from horae.runtime.timing import Timing, WorkerTiming
 from tests.harness.applications import declare_as
@@ -68,9 +68,7 @@ async def test_hints_arrive_by_a_direct_url(
 
 def test_a_direct_url_that_leads_to_a_pooler_is_noticed(pooled_url: str) -> None:
     with closing(Horae(pooled_url, hints_database=pooled_url)) as horae:
-        finding = check_hints(
-            horae.components.wakeup, wanted=True, limits=Thresholds(hints_timeout=1.0)
-        )
+        finding = check_hints(horae.components.wakeup, wanted=True, timeout=1.0)
         assert finding.level is Level.WARNING
 
 
@@ -79,9 +77,7 @@ def test_a_direct_url_that_leads_to_another_database_is_noticed(
 ) -> None:
     """Else nodes would wait for hints that programs without this setting send elsewhere."""
     with closing(Horae(direct_url, hints_database=postgres_server.url())) as horae:
-        finding = check_hints(
-            horae.components.wakeup, wanted=True, limits=Thresholds(hints_timeout=1.0)
-        )
+        finding = check_hints(horae.components.wakeup, wanted=True, timeout=1.0)
         assert finding.level is Level.WARNING
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
 
 import typer
 from rich.text import Text
@@ -126,8 +125,8 @@ def _check_connections(horae: Horae, database: Database, *, with_hints: bool) ->
         if not with_hints:
             return
         by_redis = given.redis is not None or given.redis_hints is not None
-        limits = replace(USUAL, hints_timeout=USUAL.redis_timeout) if by_redis else USUAL
-        yield check_hints(adapters.wakeup, wanted=given.hints, limits=limits)
+        timeout = USUAL.redis_timeout if by_redis else USUAL.hints_timeout
+        yield check_hints(adapters.wakeup, wanted=given.hints, timeout=timeout)
     yield from backend_findings(horae.registry, given.queue_backends, database)
 
 

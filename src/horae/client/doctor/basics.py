@@ -8,7 +8,6 @@ from horae.client.doctor.finding import (
     USUAL,
     Finding,
     Level,
-    Thresholds,
     count_of,
     ok,
     problem,
@@ -137,14 +136,14 @@ def check_clock(database: Database) -> Finding:
     return clock_finding(there - (before + time.time()) / 2)
 
 
-def clock_finding(ahead: float, limits: Thresholds = USUAL) -> Finding:
+def clock_finding(ahead: float) -> Finding:
     """Return the finding about the clocks.
 
     `ahead`: seconds by which the database's clock is ahead of this machine's.
     """
-    if abs(ahead) <= limits.clock_tolerance:
+    if abs(ahead) <= USUAL.clock_tolerance:
         return ok(
-            "clock", f"this machine and the database agree within {limits.clock_tolerance:g} s"
+            "clock", f"this machine and the database agree within {USUAL.clock_tolerance:g} s"
         )
     direction = "behind" if ahead > 0 else "ahead of"
     return warning(
@@ -177,8 +176,10 @@ def check_pooler(database: Database) -> Finding:
     )
 
 
-def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Thresholds = USUAL) -> Finding:
-    """Check that processes can wake each other."""
+def check_hints(
+    wakeup: WakeupChannel, *, wanted: bool, timeout: float = USUAL.hints_timeout
+) -> Finding:
+    """Check that processes can wake each other. `timeout`: seconds for a first hint to arrive."""
     if not wanted:
         return ok("hints", "switched off: nodes find work by polling, at most a second late")
     if not wakeup.listens:
@@ -190,7 +191,7 @@ def check_hints(wakeup: WakeupChannel, *, wanted: bool, limits: Thresholds = USU
         )
     end = wakeup.subscribe(lambda _: None)
     try:
-        deadline = time.monotonic() + limits.hints_timeout
+        deadline = time.monotonic() + timeout
         while not (proven := wakeup.connected) and time.monotonic() < deadline:
             time.sleep(0.02)
     finally:

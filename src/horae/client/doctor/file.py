@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, Thresholds, ok, problem, warning
+from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, ok, problem, warning
 from horae.domain.jobs import Job
 from horae.errors import DatabaseBusy
 from horae.storage.engine import Database
@@ -16,16 +16,14 @@ from horae.storage.operations import doctor
 from horae.types import JobType, OptionsJobType, Registry, has_hook
 
 
-def examine_file(
-    database: Database, registry: Registry, limits: Thresholds = USUAL
-) -> Iterator[Finding]:
+def examine_file(database: Database, registry: Registry) -> Iterator[Finding]:
     """Check the file: its journal mode, write lock, disk and write-ahead log."""
     file = Path(database.url.database or "")
     yield mode_finding(database.autocommit(doctor.journal_mode))
-    yield examine_lock(database, registry, limits)
-    yield space_finding(shutil.disk_usage(file.resolve().parent).free, limits)
+    yield examine_lock(database, registry)
+    yield space_finding(shutil.disk_usage(file.resolve().parent).free)
     wal = Path(f"{file}-wal")
-    yield wal_finding(wal.stat().st_size if wal.exists() else 0, limits)
+    yield wal_finding(wal.stat().st_size if wal.exists() else 0)
 
 
 def mode_finding(mode: str) -> Finding:
@@ -45,15 +43,12 @@ def lock_finding(
     views: Sequence[NodeView],
     started: list[Job],
     registry: Registry,
-    limits: Thresholds = USUAL,
+    timeout: float = USUAL.lock_timeout,
 ) -> Finding:
     """Report which process holds the write lock, and the jobs for which a node may hold it, if
     known.
     """
-    held = (
-        f"has held the write lock for longer than {limits.lock_timeout:g} s, so no job can start"
-        " or end"
-    )
+    held = f"has held the write lock for longer than {timeout:g} s, so no job can start or end"
     if holder is None:
         return problem(
             "write lock",
@@ -93,21 +88,21 @@ def lock_finding(
     )
 
 
-def space_finding(free: float, limits: Thresholds = USUAL) -> Finding:
+def space_finding(free: float) -> Finding:
     """Check the free space on the disk."""
     figure = f"{free / GIGABYTE:.1f} GB are free"
-    if free < limits.little_space:
+    if free < USUAL.little_space:
         return problem(
             "disk", f"{figure}: writes will fail soon", "Free space on the disk of the database."
         )
-    if free < limits.enough_space:
+    if free < USUAL.enough_space:
         return warning("disk", figure, "Free space on the disk of the database.")
     return ok("disk", figure)
 
 
-def wal_finding(size: int, limits: Thresholds = USUAL) -> Finding:
+def wal_finding(size: int) -> Finding:
     """Check that the write-ahead log is copied back into the file."""
-    if size <= limits.large_wal:
+    if size <= USUAL.large_wal:
         return ok("WAL", f"{size / 1024**2:.1f} MB")
     return warning(
         "WAL",
@@ -117,13 +112,15 @@ def wal_finding(size: int, limits: Thresholds = USUAL) -> Finding:
     )
 
 
-def examine_lock(database: Database, registry: Registry, limits: Thresholds = USUAL) -> Finding:
-    """Check that the write lock can be taken."""
-    with closing(Database(database.url, threads=1, busy_timeout=limits.lock_timeout)) as impatient:
+def examine_lock(
+    database: Database, registry: Registry, timeout: float = USUAL.lock_timeout
+) -> Finding:
+    """Check that the write lock can be taken within `timeout` seconds."""
+    with closing(Database(database.url, threads=1, busy_timeout=timeout)) as impatient:
         try:
             impatient.transact(doctor.do_nothing)
         except DatabaseBusy:
             holder = write_lock_holder(database.url.database or "")
             started = database.autocommit(doctor.find_started)
-            return lock_finding(holder, database.autocommit(nodes.view), started, registry, limits)
-    return ok("write lock", f"can be taken within {limits.lock_timeout:g} s")
+            return lock_finding(holder, database.autocommit(nodes.view), started, registry, timeout)
+    return ok("write lock", f"can be taken within {timeout:g} s")

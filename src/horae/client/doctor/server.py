@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from horae.client.doctor.finding import USUAL, Finding, Thresholds, ok, problem, warning
+from horae.client.doctor.finding import USUAL, Finding, ok, problem, warning
 from horae.storage.engine import Database
 from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
@@ -30,17 +30,20 @@ SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
 """Each time limit of the server, the seconds below which it disturbs nodes, and how it does so."""
 
 
-def examine_server(database: Database, limits: Thresholds = USUAL) -> Iterator[Finding]:
-    """Check the server: its settings, connections, open transactions and dead rows."""
+def examine_server(database: Database, long: float = USUAL.long_transaction) -> Iterator[Finding]:
+    """Check the server: its settings, connections, open transactions and dead rows.
+
+    `long`: seconds for which a transaction may be open.
+    """
     server = database.autocommit(doctor.server)
-    yield from server_findings(server, limits)
-    found = database.autocommit(doctor.open_transactions, limits.long_transaction)
-    yield from transaction_findings(found, sees_all=server.sees_all, limits=limits)
+    yield from server_findings(server)
+    found = database.autocommit(doctor.open_transactions, long)
+    yield from transaction_findings(found, sees_all=server.sees_all, long=long)
     if (tuples := database.autocommit(doctor.row_estimate)) is not None:
-        yield tuples_finding(tuples, limits)
+        yield tuples_finding(tuples)
 
 
-def server_findings(server: Server, limits: Thresholds = USUAL) -> Iterator[Finding]:
+def server_findings(server: Server) -> Iterator[Finding]:
     """Check the settings that Horae depends on."""
     if server.recovering or server.read_only:
         what = "a standby server" if server.recovering else "set to read-only transactions"
@@ -93,7 +96,7 @@ def server_findings(server: Server, limits: Thresholds = USUAL) -> Iterator[Find
     if not short:
         yield ok("time limits", "none of this role's is so short that it disturbs nodes")
     used = f"{server.connections} of {server.max_connections} are in use"
-    if server.connections > limits.share_of_connections * server.max_connections:
+    if server.connections > USUAL.share_of_connections * server.max_connections:
         yield warning(
             "connections",
             used,
@@ -104,7 +107,7 @@ def server_findings(server: Server, limits: Thresholds = USUAL) -> Iterator[Find
 
 
 def transaction_findings(
-    found: list[OpenTransaction], *, sees_all: bool, limits: Thresholds = USUAL
+    found: list[OpenTransaction], *, sees_all: bool, long: float = USUAL.long_transaction
 ) -> Iterator[Finding]:
     """Report transactions that keep vacuum from removing dead rows."""
     for each in found[:SHOWN]:
@@ -133,11 +136,11 @@ def transaction_findings(
     elif not found:
         yield ok(
             "transactions",
-            f"none has held back vacuum for longer than {limits.long_transaction:g} s",
+            f"none has held back vacuum for longer than {long:g} s",
         )
 
 
-def tuples_finding(tuples: RowEstimate, limits: Thresholds = USUAL) -> Finding:
+def tuples_finding(tuples: RowEstimate) -> Finding:
     """Check that vacuum keeps up with the jobs table."""
     vacuumed = (
         "never vacuumed"
@@ -145,7 +148,7 @@ def tuples_finding(tuples: RowEstimate, limits: Thresholds = USUAL) -> Finding:
         else f"last vacuumed {tuples.vacuumed_at:%Y-%m-%d %H:%M} UTC"
     )
     figures = f"horae_jobs has about {tuples.live} live and {tuples.dead} dead rows, {vacuumed}"
-    if tuples.dead > max(limits.many_dead_rows, limits.share_of_dead_rows * tuples.live):
+    if tuples.dead > max(USUAL.many_dead_rows, USUAL.share_of_dead_rows * tuples.live):
         return warning(
             "dead rows",
             f"{figures}: vacuum does not keep up, and claims become slower",

@@ -11,7 +11,6 @@ from horae.client.doctor.finding import (
     Deed,
     Finding,
     Noun,
-    Thresholds,
     count_of,
     length_of,
     problem,
@@ -48,18 +47,17 @@ def slow_findings(
     database: Database,
     queues: Collection[QueueView],
     alive: Collection[NodeView],
-    limits: Thresholds = USUAL,
 ) -> Iterator[Finding]:
     """Report queues whose jobs wait long although a node serves them."""
     longest = max((each.oldest_due or 0.0 for each in queues if not each.is_paused), default=0.0)
-    if longest < limits.nothing_claimed:
+    if longest < USUAL.nothing_claimed:
         return  # the statements below would find nothing
-    waiting = database.autocommit(depth.waiting_long, limits.queue_late)
+    waiting = database.autocommit(depth.waiting_long, USUAL.queue_late)
     served = [
         each for each in waiting if any(node.can_run(each.type, each.queue) for node in alive)
     ]
     yield from late_queue_findings(late_queues(served, queues))
-    idle = read_idle_slots(database, queues, alive, limits.nothing_claimed)
+    idle = read_idle_slots(database, queues, alive, USUAL.nothing_claimed)
     yield from idle_findings(idle)
 
 
