@@ -24,7 +24,6 @@ SUCCESS: Final = range(200, 300)
 LARGEST_BODY: Final = 16 * 1024
 """Maximum number of bytes of a webhook; the details of an alert are left out of a longer one."""
 LONGEST_SUBJECT: Final = 150
-FORMATS: Final = ("json", "slack")
 Format = Literal["json", "slack"]
 _MARKS: Final = {
     Happening.BEGUN: "ALERT",

@@ -1,7 +1,7 @@
 """How rows and values look in answers of the HTTP interface. Pure."""
 
 from horae.api.views.deployments import DeploymentItem, DeploymentList, deployment_list
-from horae.api.views.failures import ErrorGroupItem, ErrorList
+from horae.api.views.failures import ErrorList
 from horae.api.views.groups import GroupView
 from horae.api.views.history import (
     HistorySeries,
@@ -35,7 +35,6 @@ from horae.api.views.operations import (
 from horae.api.views.schedules import (
     BackfillRemoved,
     BackfillResult,
-    FailedRunItem,
     FailedRunList,
     LaneList,
     PreviewItem,
@@ -59,9 +58,7 @@ __all__ = [
     "DeadNodeItem",
     "DeploymentItem",
     "DeploymentList",
-    "ErrorGroupItem",
     "ErrorList",
-    "FailedRunItem",
     "FailedRunList",
     "GroupView",
     "HistorySeries",

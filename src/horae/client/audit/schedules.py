@@ -1,6 +1,6 @@
 """Check all schedules with their decisions and runs, read as three streams in the same order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -18,8 +18,8 @@ def check(audit: Audit) -> None:
     changes = RuleChanges.read(audit)
     changed: list[str] = []
     since = audit.since
-    ticks = Grouped(audit.stream(invariants.TICKS, since=since), lambda row: row.schedule_id)
-    runs_by_schedule = Grouped(audit.stream(invariants.RUNS), lambda row: row.schedule_id)
+    ticks = _BySchedule(audit.stream(invariants.TICKS, since=since))
+    runs_by_schedule = _BySchedule(audit.stream(invariants.RUNS))
     for row in audit.stream(invariants.SCHEDULES):
         name = f"{row.id} ({row.name})"
         rules = changes.rules_of(row)
@@ -73,20 +73,20 @@ def _check_pairs(audit: Audit) -> None:
         pair(row, f"{row.number} jobs run for {show(row.nominal_time)}")
 
 
-class Grouped:
-    """The rows of a stream that is ordered by a key, taken key by key in the same order."""
+class _BySchedule:
+    """The rows of a stream that is ordered by schedules, taken one after another in this order."""
 
-    def __init__(self, rows: Iterator[Any], key: Callable[[Any], int]) -> None:
-        self._rows, self._key = rows, key
+    def __init__(self, rows: Iterator[Any]) -> None:
+        self._rows = rows
         self._next: Any = next(rows, None)
 
     def of(self, wanted: int) -> Iterator[Any]:
-        """Yield the rows of a key; rows of smaller keys belong to deleted schedules and are
+        """Yield the rows of a schedule; those of smaller ids belong to deleted ones, and are
         skipped.
         """
-        while self._next is not None and self._key(self._next) <= wanted:
+        while self._next is not None and self._next.schedule_id <= wanted:
             row, self._next = self._next, next(self._rows, None)
-            if self._key(row) == wanted:
+            if row.schedule_id == wanted:
                 yield row
 
 

@@ -3,17 +3,14 @@
 from horae.client.operations.change_log import ChangeLog, names_of, shown_names
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
-    DEFAULT_PERIOD,
     FailureReport,
     failures_since,
     failures_to_change,
 )
 from horae.client.operations.history import (
     STEP_FIGURES,
-    QueueHistory,
     Scope,
     Series,
-    TypeHistory,
     figures_of_step,
     of_queues,
     of_types,
@@ -24,7 +21,6 @@ from horae.client.operations.overview import Overview, take
 from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
 
 __all__ = [
-    "DEFAULT_PERIOD",
     "LARGEST_LIMIT",
     "STEP_FIGURES",
     "AsyncLimits",
@@ -34,11 +30,9 @@ __all__ = [
     "FailureReport",
     "Limits",
     "Overview",
-    "QueueHistory",
     "Queues",
     "Scope",
     "Series",
-    "TypeHistory",
     "as_values",
     "depth_named",
     "depths",
