@@ -43,7 +43,7 @@ def decided(found: ScheduleForecast, of: Rules) -> list[datetime]:
     """List every nominal time that has a decision, as often as it has one."""
     timeline = Timeline.of(of)
     return sorted(
-        [run.nominal for run in found.runs]
+        [run.nominal_time for run in found.runs]
         + [
             timeline.nth(each.first, at, each.last) if at else each.first
             for each in found.not_run

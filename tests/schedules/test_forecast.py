@@ -64,7 +64,8 @@ def took(name: str) -> timedelta:
 def as_ledger(found: ScheduleForecast) -> list[tuple[datetime, datetime, int, str, str]]:
     """Return the predicted decisions as the ledger has them."""
     fired = [
-        (run.nominal, run.nominal, 1, Decision.FIRED.value, run.reason.value) for run in found.runs
+        (run.nominal_time, run.nominal_time, 1, Decision.FIRED.value, run.reason.value)
+        for run in found.runs
     ]
     dropped = [
         (each.first, each.last, each.count, each.decision.value, each.reason.value)

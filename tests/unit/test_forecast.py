@@ -51,7 +51,7 @@ def during(*schedules: ForecastSchedule, length: timedelta = DAY) -> Forecast:
 
 
 def starts(found: Forecast, name: str) -> list[str]:
-    return [f"{run.nominal:%H:%M}>{run.start:%H:%M} {run.reason}" for run in found[name].runs]
+    return [f"{run.nominal_time:%H:%M}>{run.start:%H:%M} {run.reason}" for run in found[name].runs]
 
 
 def test_each_time_runs_once_when_nothing_is_in_the_way() -> None:

@@ -76,7 +76,7 @@ class PlannedRun(NamedTuple):
     start: datetime
     end: datetime
     schedule: str
-    nominal: datetime
+    nominal_time: datetime
     reason: Reason
     cancelled: bool = False
 

@@ -101,17 +101,7 @@ def forecast_values(forecast: Forecast, limit: int) -> dict[str, Any]:
             }
             for surprise in forecast.surprises
         ],
-        "first_runs": [
-            {
-                "schedule": run.schedule,
-                "nominal_time": run.nominal,
-                "start": run.start,
-                "end": run.end,
-                "reason": run.reason,
-                "cancelled": run.cancelled,
-            }
-            for run in runs[:limit]
-        ],
+        "first_runs": [run._asdict() for run in runs[:limit]],
     }
 
 
@@ -183,16 +173,7 @@ def _schedule_values(schedule: ScheduleForecast, limit: int) -> dict[str, Any]:
         "cancelled": sum(run.cancelled for run in schedule.runs),
         "disabled": schedule.disabled,
         "disabled_at": schedule.disabled_at,
-        "first_not_run": [
-            {
-                "first": ticks.first,
-                "last": ticks.last,
-                "count": ticks.count,
-                "decision": ticks.decision,
-                "reason": ticks.reason,
-            }
-            for ticks in schedule.not_run[:limit]
-        ],
+        "first_not_run": schedule.not_run[:limit],
     }
 
 
