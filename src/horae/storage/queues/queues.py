@@ -59,17 +59,17 @@ class QueueView:
     """
 
     name: str
-    paused_at: datetime | None
-    note: str | None
-    concurrency_limit: int | None
+    paused_at: datetime | None = None
+    note: str | None = None
+    concurrency_limit: int | None = None
     fair_by: str | None = None
     limits: Mapping[str, Any] | None = None
     declared: Mapping[str, Any] | None = None
     backend: str | None = None
-    pending: int
-    due: int
-    started: int
-    oldest_due: float | None
+    pending: int = 0
+    due: int = 0
+    started: int = 0
+    oldest_due: float | None = None
     everything_is_paused: bool = False
 
     @property

@@ -135,15 +135,6 @@ async def _change(
 ) -> QueueItem:
     """Change a queue and return it; one that is unknown has no jobs, and nothing limits it."""
     await services.change(actor, f"queue.{action}", queue, call, note)
-    unknown = QueueView(
-        name=queue,
-        paused_at=None,
-        note=None,
-        concurrency_limit=None,
-        pending=0,
-        due=0,
-        started=0,
-        oldest_due=None,
-    )
     found = await services.on_thread(services.queues.list)
-    return QueueItem.model_validate(next((view for view in found if view.name == queue), unknown))
+    changed = next((view for view in found if view.name == queue), QueueView(name=queue))
+    return QueueItem.model_validate(changed)
