@@ -3,7 +3,7 @@
 A name is resolved once, every address of it is checked, and the connection goes to one of these
 addresses: a name that leads elsewhere a moment later changes nothing. So whoever may write the URL
 of a webhook, or answers at it, cannot reach what only this machine can: loopback, private and
-link-local networks, and the metadata of a cloud. Time, the answer and redirects are bounded.
+link-local networks, and the metadata of a cloud. Time and redirects are bounded.
 Proxies of the environment are not used, as they would connect to addresses that nobody has checked.
 """
 
@@ -14,7 +14,6 @@ import socket
 import ssl
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -26,10 +25,9 @@ from horae.quoting import quoted
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-MOST_READ: Final = 64 * 1024
-"""Maximum number of bytes of an answer that are read."""
 MOST_REDIRECTS: Final = 3
 IPV6: Final = 6
+SUCCESS: Final = range(200, 300)
 SAME_METHOD: Final = frozenset({307, 308})
 REDIRECTS: Final = frozenset({301, 302, 303, *SAME_METHOD})
 DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
@@ -91,14 +89,6 @@ def is_public(address: Address) -> bool:
     return found.is_global and not found.is_multicast and not found.is_reserved
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """The status of an answer, and the beginning of its body."""
-
-    status: int
-    body: bytes
-
-
 def check_url(url: str) -> SplitResult:
     """Return the parts of a URL. Raises `InvalidRequest` without it: its path may be secret."""
     try:
@@ -129,8 +119,8 @@ def send(
     timeout: float,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
-) -> HttpAnswer:
-    """Send a request, and return the answer to it, whatever its status is.
+) -> None:
+    """Send a request, and see it answered with success; the body of the answer is not read.
 
     Follows redirects whose method stays the same, each checked like the first URL, but never to
     plain HTTP from HTTPS. Raises `NotDelivered` within `timeout` seconds.
@@ -138,10 +128,12 @@ def send(
     end = time.monotonic() + timeout
     for _ in range(MOST_REDIRECTS + 1):
         parts = check_url(url)
-        answer, location = _send_once(method, parts, allowed, end, body, headers or {})
-        follows = answer.status in SAME_METHOD or (method == "GET" and answer.status in REDIRECTS)
+        status, location = _send_once(method, parts, allowed, end, body, headers or {})
+        if status in SUCCESS:
+            return
+        follows = status in SAME_METHOD or (method == "GET" and status in REDIRECTS)
         if not follows or location is None:
-            return answer
+            raise NotDelivered(f"it has answered {status}")
         url = urljoin(url, location)
         if parts.scheme == "https" and urlsplit(url).scheme != "https":
             raise NotDelivered("it redirects from https to something else")
@@ -159,7 +151,7 @@ def _send_once(
     end: float,
     body: bytes | None,
     headers: Mapping[str, str],
-) -> tuple[HttpAnswer, str | None]:
+) -> tuple[int, str | None]:
     host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
     address = resolve(host, port, allowed)
     connection = _Connection(host, port, address, end, tls=parts.scheme == "https")
@@ -169,8 +161,7 @@ def _send_once(
             method, path, body, {"User-Agent": "horae-watch", "Connection": "close", **headers}
         )
         response = connection.getresponse()
-        answer = HttpAnswer(response.status, response.read(MOST_READ))
-        return answer, response.headers.get("Location")
+        return response.status, response.headers.get("Location")
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
     finally:
