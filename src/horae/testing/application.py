@@ -22,6 +22,7 @@ from horae.testing.started import matching, not_started, unexpected
 from horae.types import JobTypeReference, Starting
 from horae.wakeup import Hint, HintKind
 
+# ruff: noqa: PT028 - `testing` is no test
 MOST_RUNS: Final = 10_000
 """Number of runs after which a job is taken to start itself for ever."""
 ALONE: Final[dict[str, Any]] = {

@@ -21,7 +21,7 @@ from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import HoraeError
 from horae.runtime.bodies import FinishedRun, RunEnvironment, perform, perform_async
 from horae.runtime.liveness import Rescuer
-from horae.storage.engine import watched_statements
+from horae.storage.engine import Database, watched_statements
 from horae.storage.engine.sqlite import copy_after_crash
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
@@ -164,14 +164,18 @@ def _run(scenario: Scenario, horae: Horae, claim: Claim, tracer: Tracer) -> None
             if finished.settlement is not None
             else "after its end was committed"
         )
-        if finished.unbegun:
-            raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
-        if finished.settlement is not None:
-            database.transact(settling.settle, NODE, [finished.settlement._replace(delay=0.0)])
+        _settle(database, finished)
     except BaseException as error:  # noqa: BLE001 - raised where the attempt was started
         tracer.failure = error
     finally:
         tracer.stopped.set()
+
+
+def _settle(database: Database, finished: FinishedRun) -> None:
+    if finished.unbegun:
+        raise HoraeError(f"the body cannot begin: {finished.error}") from finished.error
+    if finished.settlement is not None:
+        database.transact(settling.settle, NODE, [finished.settlement._replace(delay=0.0)])
 
 
 class _TracedAttempt(Attempt):

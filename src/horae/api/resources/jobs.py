@@ -327,9 +327,7 @@ async def reschedule_job(
 ) -> JobDetail:
     """Move a pending job to another time."""
     async with services.record_change(actor, "job.reschedule", str(job_id)):
-        job = await services.jobs.reschedule(
-            job_id, owner=actor.changing_as, **body.model_dump()
-        )
+        job = await services.jobs.reschedule(job_id, owner=actor.changing_as, **body.model_dump())
     return await detail_of(services, actor, job)
 
 

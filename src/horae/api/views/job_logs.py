@@ -35,4 +35,3 @@ class LogLines(View):
         description="Where to continue, as `after`; null before the first line.",
     )
     more: bool = Field(description="Whether more lines are there already.")
-

@@ -58,4 +58,3 @@ def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
 
     for rule in (f"{path}/", f"{path}/<path:rest>"):
         app.add_url_rule(rule, "horae", view, methods=METHODS)
-
