@@ -24,7 +24,8 @@ from horae import (
 )
 from horae.client.changes import ChangeRequest
 from horae.client.jobs import waiting
-from horae.client.operations import ChangeLog, Queues, depths, names_of
+from horae.client.operations import ChangeLog, Queues, depths
+from horae.client.operations.change_log import names_of
 from horae.client.schedules import first_shares, page_of, ring_of
 from horae.domain.jobs import JobId, NodeId
 from horae.live import LiveReport

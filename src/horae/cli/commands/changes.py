@@ -9,8 +9,7 @@ from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
 from horae.cli.moments import parse_moment
 from horae.cli.printing import Columns
-from horae.client.operations import ChangeLog, names_of
-from horae.storage.operations import ChangeFilter
+from horae.client.operations import ChangeLog, filter_changes
 
 LONGEST_CHANGE: Final = 60
 """Maximum number of characters of changed values: about a third of a wide terminal."""
@@ -54,11 +53,12 @@ def changes(
 ) -> Answer:
     """Show the audit log: who changed what, newest first."""
     database = horae.components.database
-    which = ChangeFilter(
-        targets=None if target is None else names_of(database, kind, target),
-        kind=kind,
-        actions=None if action is None else action.split(","),
+    which = filter_changes(
+        database,
         actor=actor,
+        target=target,
+        kind=kind,
+        action=action,
         channel=channel,
         since=None if since is None else parse_moment(since, "--since"),
         until=None if until is None else parse_moment(until, "--until"),

@@ -1,6 +1,6 @@
 """What operators do with queues, limits and the overview, sync and async."""
 
-from horae.client.operations.change_log import ChangeLog, names_of, shown_names
+from horae.client.operations.change_log import ChangeLog, filter_changes, shown_names
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
     FailureReport,
@@ -39,7 +39,7 @@ __all__ = [
     "failures_since",
     "failures_to_change",
     "figures_of_step",
-    "names_of",
+    "filter_changes",
     "of_queues",
     "of_types",
     "series",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from horae.client.changes import DONE, ChangeRequest, write
@@ -60,6 +61,29 @@ class ChangeLog:
         """Return a page of entries, the newest first."""
         found = self._database.autocommit(change_log.page, which, before=before, limit=limit + 1)
         return ChangePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+
+def filter_changes(
+    database: Database,
+    *,
+    actor: str | None,
+    target: str | None,
+    kind: str | None,
+    action: str | None,
+    channel: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> ChangeFilter:
+    """Return the filter that options name: `action` may be several, separated by commas."""
+    return ChangeFilter(
+        targets=None if target is None else names_of(database, kind, target),
+        kind=kind,
+        actions=None if action is None else action.split(","),
+        actor=actor,
+        channel=channel,
+        since=since,
+        until=until,
+    )
 
 
 def names_of(database: Database, kind: str | None, target: str) -> Collection[str]:

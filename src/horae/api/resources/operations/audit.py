@@ -9,8 +9,7 @@ from pydantic import AwareDatetime, Field
 from horae.api.dependencies import Reader, ServicesHere, shown_to
 from horae.api.models import OfValues, RequestModel, Storable, View, attributes
 from horae.api.problems import document_errors
-from horae.client.operations import names_of, shown_names
-from horae.storage.operations import ChangeFilter
+from horae.client.operations import filter_changes, shown_names
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
 
@@ -87,22 +86,12 @@ async def list_audit(
     services: ServicesHere, actor: Reader, query: Annotated[AuditQuery, Query()]
 ) -> AuditList:
     """List changes with their actor and time, including refused ones."""
+    database = services.components.database
     before = None if query.cursor is None else int(query.cursor)
-    targets = None
-    if query.target is not None:
-        database = services.components.database
-        targets = await services.on_thread(names_of, database, query.kind, query.target)
-    which = ChangeFilter(
-        targets=targets,
-        kind=query.kind,
-        actions=None if query.action is None else query.action.split(","),
-        actor=query.actor,
-        channel=query.channel,
-        since=query.since,
-        until=query.until,
-    )
+    options = query.model_dump(exclude={"cursor", "limit"})
+    which = await services.on_thread(filter_changes, database, **options)
     page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
-    names = await services.on_thread(shown_names, services.components.database, page.entries)
+    names = await services.on_thread(shown_names, database, page.entries)
     entries = [{**attributes(entry), "target_name": names.get(entry.id)} for entry in page.entries]
     next_page = None if page.next is None else str(page.next)
     found = AuditList.model_validate({"entries": entries, "next": next_page})
