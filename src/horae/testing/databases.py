@@ -20,7 +20,7 @@ from horae.storage.engine import normalised
 from horae.storage.operations import temporary
 
 _empty: dict[str, Any] = {}
-"""The empty database of each server, and the folder with that of SQLite."""
+"""The empty database of each server, and the file with that of SQLite."""
 
 
 @contextmanager
@@ -89,7 +89,10 @@ def empty_file() -> Path:
     """Return a SQLite file with all tables and no rows, to be copied."""
     if "sqlite" not in _empty:
         folder = tempfile.TemporaryDirectory(prefix="horae-empty-", ignore_cleanup_errors=True)
-        with closing(Horae(f"sqlite:///{folder.name}/empty.db", hints=False)) as horae:
+        atexit.register(folder.cleanup)
+        file = Path(folder.name) / "empty.db"
+        with closing(Horae(f"sqlite:///{file}", hints=False)) as horae:
             horae.open()
-        _empty["sqlite"] = folder
-    return Path(_empty["sqlite"].name) / "empty.db"
+        _empty["sqlite"] = file
+    empty: Path = _empty["sqlite"]
+    return empty

@@ -37,13 +37,14 @@ class Reports:
         """Give a body a scope of its own, so that all events in it name its job, and keep the scope
         of one that fails.
         """
-        scope: sentry_sdk.Scope | None = None
+        entered: list[sentry_sdk.Scope] = []
         failed = True
         with ExitStack() as stack:
             # An error before the body would be the failure of the body.
             with log.guard("job %d has no scope of its own: %s", job.id):
                 claim = job.claim
                 scope = stack.enter_context(sentry_sdk.isolation_scope())
+                entered.append(scope)
                 scope.clear_breadcrumbs()  # those of the node
                 scope.set_transaction_name(claim.type)
                 for name, value in tags_of(claim).items():
@@ -56,8 +57,8 @@ class Reports:
                 yield
                 failed = False
             finally:
-                if failed and scope is not None:
-                    self.scopes.put((job.id, job.claim.lease), scope)
+                if failed and entered:
+                    self.scopes.put((job.id, job.claim.lease), entered[0])
 
     @contextmanager
     def observe_settlement(self, settling: Settling) -> Generator[None]:
