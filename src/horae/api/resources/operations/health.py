@@ -5,9 +5,8 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from horae.api.dependencies import ServicesHere
-from horae.errors import HoraeError, SchemaMismatch
+from horae.errors import SchemaMismatch
 from horae.guarded_log import guarded_log
-from horae.storage.engine import DATABASE_ERRORS
 from horae.storage.migrations import runner as migrations
 
 router = APIRouter(tags=["health"])
@@ -35,7 +34,7 @@ async def readiness(services: ServicesHere) -> Response:
     """Report whether the database responds and has the tables of this version."""
     try:
         await services.on_thread(migrations.check, services.components.database)
-    except (HoraeError, *DATABASE_ERRORS) as error:
+    except Exception as error:  # noqa: BLE001 - whatever is wrong, the program is not ready
         log.warning("not ready: %s", error)
         status = "migrations" if isinstance(error, SchemaMismatch) else "database"
         return JSONResponse({"status": status}, 503)
