@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import django
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 SECRET_KEY = os.environ.get("SECRET_KEY", "only for the demonstration")
@@ -57,6 +59,8 @@ if "BOOKSHOP_SERVER" in os.environ:  # such as localhost:5432
     }
 
 # Horae
-INSTALLED_APPS += ["horae.contrib.django", "django_tasks"]
+INSTALLED_APPS += ["horae.contrib.django"]
 HORAE = {"keep": "7d"}
 TASKS = {"default": {"BACKEND": "horae.contrib.django.tasks.HoraeBackend"}}
+if django.VERSION < (6,):
+    INSTALLED_APPS += ["django_tasks"]

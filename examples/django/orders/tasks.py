@@ -1,9 +1,13 @@
 """Tasks of Django, which run as jobs of Horae."""
 
 from django.core.mail import send_mail
-from django_tasks import task
 
 from orders.models import Order
+
+try:
+    from django.tasks import task
+except ImportError:  # before Django 6 tasks are in a package
+    from django_tasks import task
 
 
 @task()

@@ -4,16 +4,23 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django_tasks import TaskResultStatus, task_backends
-from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
-from django_tasks.signals import task_enqueued, task_finished, task_started
 
 from horae import ConfigurationError
-from horae.contrib.django import DjangoHorae
+from horae.contrib.django import DjangoHorae, task_library
 from horae.contrib.django.tasks import HoraeBackend, class_path
 from tests.contrib.django.shop import tasks
+from tests.contrib.django.shop.task_library import (
+    TaskResultDoesNotExist,
+    TaskResultMismatch,
+    TaskResultStatus,
+    task_backends,
+    task_enqueued,
+    task_finished,
+    task_started,
+)
 from tests.harness.nodes import running_node, until
 
 pytestmark = pytest.mark.one_database
@@ -75,6 +82,18 @@ async def test_a_failure_has_its_class_and_its_traceback(horae: DjangoHorae, sig
     assert signals[-1] == ("finished", "FAILED")
 
 
+@pytest.mark.parametrize("task", [tasks.leave, tasks.unstorable, tasks.unstorable_later])
+async def test_the_signal_tells_how_the_job_ends(
+    horae: DjangoHorae, signals: Any, task: Any
+) -> None:
+    """Also if the task exits, or returns what cannot be stored."""
+    result = task.enqueue()
+    async with running_node(horae):
+        await ended(result)
+    assert signals[-1] == ("finished", "FAILED")
+    assert result.errors[0].exception_class in (SystemExit, TypeError)
+
+
 def test_a_task_is_part_of_the_transaction(horae: DjangoHorae) -> None:
     with transaction.atomic():
         result = tasks.echo.enqueue("x")
@@ -120,6 +139,31 @@ def test_options_that_tasks_cannot_have_are_named() -> None:
     assert isinstance(task_backends["default"], HoraeBackend)
     with pytest.raises(ConfigurationError, match=r"@horae\.job\(isolation"):
         HoraeBackend("default", {"OPTIONS": {"isolation": "process"}})
+
+
+@pytest.mark.parametrize(
+    ("apps", "installed", "library"),
+    [
+        (["django_tasks.apps.TasksAppConfig"], ["django.tasks", "django_tasks"], "django_tasks"),
+        (["shop"], ["django.tasks", "django_tasks"], "django.tasks"),
+        (["shop"], ["django_tasks"], "django_tasks"),
+    ],
+)
+def test_a_project_says_by_its_apps_which_tasks_it_uses(
+    apps: list[str], installed: list[str], library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_library, "find_spec", lambda name: name in installed)
+    monkeypatch.setattr(settings, "INSTALLED_APPS", apps)
+    assert task_library.task_library() == library
+
+
+def test_a_project_without_any_tasks_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(task_library, "find_spec", lambda _name: None)
+    monkeypatch.setattr(settings, "INSTALLED_APPS", ["shop"])
+    with pytest.raises(ConfigurationError, match="pip install django-tasks"):
+        task_library.task_library()
 
 
 @pytest.mark.parametrize(

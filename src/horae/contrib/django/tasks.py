@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from django.utils import timezone
@@ -18,8 +17,10 @@ from pydantic import BaseModel
 from typing_extensions import override
 
 from horae.contrib.django.application import horae
+from horae.contrib.django.task_library import task_library
 from horae.domain.jobs import Job, JobState
 from horae.errors import ConfigurationError, JobDoesNotExist
+from horae.runtime.bodies.values import result_text
 from horae.storage.jobs import PastAttempt
 from horae.types import JobContext, OptionsJobType
 from horae.types.options import StartOptions
@@ -30,12 +31,7 @@ if TYPE_CHECKING:
     from django_tasks.exceptions import TaskResultDoesNotExist
     from django_tasks.signals import task_enqueued, task_finished, task_started
 else:
-    _FOUND = next((name for name in ("django.tasks", "django_tasks") if find_spec(name)), None)
-    if _FOUND is None:
-        raise ConfigurationError(
-            "there is neither django.tasks, of Django 6, nor the package django-tasks: pip install"
-            " django-tasks"
-        )
+    _FOUND = task_library()
     BaseTaskBackend = import_module(f"{_FOUND}.backends.base").BaseTaskBackend
     TaskResultDoesNotExist = import_module(f"{_FOUND}.exceptions").TaskResultDoesNotExist
     _base, _signals = import_module(f"{_FOUND}.base"), import_module(f"{_FOUND}.signals")
@@ -85,7 +81,8 @@ class DjangoTaskType(OptionsJobType):
         task_started.send(sender=HoraeBackend, task_result=result)
         try:
             returned = self.task.func(*self._given(job, result), **job.params.kwargs)
-        except Exception as error:
+            self._check_result(returned)
+        except (Exception, SystemExit) as error:
             self._announce(job, result, error)
             raise
         self._announce(job, result, None)
@@ -96,7 +93,8 @@ class DjangoTaskType(OptionsJobType):
         await task_started.asend(sender=HoraeBackend, task_result=result)
         try:
             returned = await self.task.func(*self._given(job, result), **job.params.kwargs)
-        except Exception as error:
+            self._check_result(returned)
+        except (Exception, SystemExit) as error:
             self._announce(job, result, error)
             raise
         self._announce(job, result, None)
@@ -112,8 +110,12 @@ class DjangoTaskType(OptionsJobType):
             return [TaskContext(task_result=result), *job.params.args]
         return job.params.args
 
+    def _check_result(self, returned: Any) -> None:
+        """Raise `TypeError` for what cannot be stored, before a signal says that all went well."""
+        result_text(returned, self.max_result_bytes)
+
     def _announce(
-        self, job: JobContext[Arguments], result: "TaskResult[Any]", error: Exception | None
+        self, job: JobContext[Arguments], result: "TaskResult[Any]", error: BaseException | None
     ) -> None:
         """Send the signal of the end, unless the job may be tried again."""
         if error is not None and job.attempt < job.claim.max_attempts:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_tasks import TaskContext, task
+from tests.contrib.django.shop.task_library import TaskContext, task
 
 
 @task(priority=3)
@@ -27,3 +27,21 @@ def fail(context: TaskContext, text: str) -> None:
 def echo(value: Any) -> Any:
     """Return a value."""
     return value
+
+
+@task()
+def leave() -> None:
+    """End the process, as a script would."""
+    raise SystemExit(2)
+
+
+@task()
+def unstorable() -> Any:
+    """Return what is no JSON."""
+    return object()
+
+
+@task()
+async def unstorable_later() -> Any:
+    """Return what is no JSON, on the loop of the node."""
+    return object()
