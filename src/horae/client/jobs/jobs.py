@@ -127,6 +127,7 @@ T = TypeVar("T")
 Attempts: TypeAlias = list[PastAttempt]
 JobIds: TypeAlias = list[JobId]
 StartedJobs: TypeAlias = list[Job[Any]]
+Created: TypeAlias = list[T]
 OnFailureText: TypeAlias = Literal["continue", "cancel"]
 WORK: Final = work()
 MOST_AT_ONCE: Final = 10_000
@@ -408,21 +409,28 @@ class Jobs:
             batch.append(item)
         return self._insert(partial(create_many, new=batch), session) if given else []
 
-    def _insert(self, insert: Callable[[Connection], JobIds], session: Within | None) -> JobIds:
+    def _insert(
+        self,
+        insert: Callable[[Connection], Created[T]],
+        session: Within | None,
+        hint: Hint | None = None,
+    ) -> Created[T]:
         """Create jobs in the caller's transaction or an own one, and notify nodes once it has
         committed.
+
+        `hint`: what nodes are told, by default the number of the jobs.
         """
 
-        def attempt() -> JobIds:
+        def attempt() -> Created[T]:
             if session is None:
                 created = self._database.transact(insert)
-                self._wakeup.send(work(len(created)))
+                self._wakeup.send(hint or work(len(created)))
                 return created
             connection = self._within(session)
             # The rows of a blocked attempt must not stay when it is repeated.
             with conflicts_as_busy(), repeatable(connection):
                 created = insert(connection)
-            after_commit(session, partial(self._wakeup.send, work(len(created))))
+            after_commit(session, partial(self._wakeup.send, hint or work(len(created))))
             return created
 
         return self._until_done(attempt)
@@ -927,20 +935,8 @@ class Jobs:
             owner_id(owner)
         with observed(self.observers, None, options or NO_OPTIONS, count=None) as starting:
             parser = MemberParser(self._registry, owner, options, in_batch=False, starting=starting)
-            new = parser.chain(links)
-            create_all = partial(create_chain, links=new)
-
-            def insert() -> StartedJobs:
-                if session is None:
-                    created = self._database.transact(create_all)
-                    self._wakeup.send(WORK)
-                    return created
-                with conflicts_as_busy():
-                    created = create_all(self._within(session))
-                after_commit(session, partial(self._wakeup.send, WORK))
-                return created
-
-            jobs = self._until_done(insert)
+            # Only the first of them may start at once.
+            jobs = self._insert(partial(create_chain, links=parser.chain(links)), session, WORK)
             starting.ids = tuple(job.id for job in jobs)
             return jobs
 

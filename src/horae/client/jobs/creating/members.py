@@ -121,30 +121,29 @@ class MemberParser:
         return kind, values, options
 
     def _of_member(self, options: StartOptions) -> StartOptions:
-        options = _of_member(options, self._owner)
-        return options if self._starting is None else with_meta_of(self._starting, options)
-
-
-def _of_member(options: StartOptions, owner: str | None) -> StartOptions:
-    """Return the options with the group's owner. Raises `InvalidRequest` for options that no member
-    may have.
-    """
-    of_kind("options", options, StartOptions, "StartOptions")
-    if options.owner not in (None, owner):
-        raise InvalidRequest(
-            f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it once"
-        )
-    for name in ("unique_key", "unique", "debounce"):
-        if getattr(options, name) is not None:
+        """Return the options with the group's owner. Raises `InvalidRequest` for options that no
+        member may have.
+        """
+        of_kind("options", options, StartOptions, "StartOptions")
+        owner = self._owner
+        if options.owner not in (None, owner):
             raise InvalidRequest(
-                f"{name} is not supported in a group: each of its jobs is a new one"
+                f"the owner of the group is {quoted(owner)}, not {quoted(options.owner)}; name it"
+                " once"
             )
-    if options.after is not None:
-        # A member may not wait for other jobs, so none can wait for what runs after its own group.
-        raise InvalidRequest(
-            "after is not supported in a group: all of its members may start at once"
-        )
-    return replace(options, owner=owner) if owner is not None else options
+        for name in ("unique_key", "unique", "debounce"):
+            if getattr(options, name) is not None:
+                raise InvalidRequest(
+                    f"{name} is not supported in a group: each of its jobs is a new one"
+                )
+        if options.after is not None:
+            # A member may not wait for other jobs, so none can wait for what runs after its group.
+            raise InvalidRequest(
+                "after is not supported in a group: all of its members may start at once"
+            )
+        if owner is not None:
+            options = replace(options, owner=owner)
+        return options if self._starting is None else with_meta_of(self._starting, options)
 
 
 def size_of(batch: Batch) -> int:
