@@ -54,6 +54,7 @@ from horae.domain.jobs.job import (
     Succeeded,
     decide,
 )
+from horae.domain.jobs.retention import KeptFor
 from horae.errors import DuplicateJob, MaxJobCountExceeded
 from horae.runtime.bodies.finished_run import backoff_of
 from horae.runtime.liveness.rescue import Rescuer
@@ -351,7 +352,10 @@ class JobLife(RuleBasedStateMachine):
         ]
         self.database.transact(owed_hooks.forget, ["work"])
         found = self.database.transact(
-            owed_hooks.past_keeping, ["work"], KEEP, after=JobId(0), limit=100
+            owed_hooks.past_keeping,
+            KeptFor(KEEP, tuple(ENDED), ("work",)),
+            after=JobId(0),
+            limit=100,
         )
         assert found == old
         assert self.database.transact(deletion.delete_jobs, found) == set(old)

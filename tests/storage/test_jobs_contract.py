@@ -15,7 +15,8 @@ from horae.client.jobs.creating import creation as handler
 from horae.client.jobs.creating.contention import with_retries
 from horae.client.jobs.creating.new_job import NewJobs, new_job
 from horae.domain.backoff import Backoff
-from horae.domain.jobs.job import Claim, Job, JobId, JobState, Settlement
+from horae.domain.jobs.job import ENDED, Claim, Job, JobId, JobState, Settlement
+from horae.domain.jobs.retention import KeptFor
 from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, owed_hooks, reading
@@ -480,7 +481,10 @@ def test_old_ended_jobs_are_found_in_batches_by_id(database: Database) -> None:
 
     def ids(after: int, limit: int) -> list[JobId]:
         return database.autocommit(
-            owed_hooks.past_keeping, ["import"], 50.0, after=JobId(after), limit=limit
+            owed_hooks.past_keeping,
+            KeptFor(50.0, tuple(ENDED), ("import",)),
+            after=JobId(after),
+            limit=limit,
         )
 
     assert ids(0, 10) == old

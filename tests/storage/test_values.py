@@ -15,7 +15,8 @@ from sqlalchemy import make_url, select
 
 from horae.client.jobs.creating import creation as handler
 from horae.client.jobs.creating.new_job import new_job
-from horae.domain.jobs.job import JobId, JobState
+from horae.domain.jobs.job import ENDED, JobId, JobState
+from horae.domain.jobs.retention import KeptFor
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.values import result_text
 from horae.storage.engine.database import Database
@@ -227,10 +228,16 @@ def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> No
     found = zoned.transact(cancelling.cancel, claim.id, None, owed=False)
     assert found is not None
     assert (
-        zoned.autocommit(owed_hooks.past_keeping, ["import"], 60.0, after=JobId(0), limit=10) == []
+        zoned.autocommit(
+            owed_hooks.past_keeping,
+            KeptFor(60.0, tuple(ENDED), ("import",)),
+            after=JobId(0),
+            limit=10,
+        )
+        == []
     )
     assert zoned.autocommit(
-        owed_hooks.past_keeping, ["import"], -1.0, after=JobId(0), limit=10
+        owed_hooks.past_keeping, KeptFor(-1.0, tuple(ENDED), ("import",)), after=JobId(0), limit=10
     ) == [claim.id]
     [attempt] = attempts(zoned, claim.id)
     for moment in (found.started_at, found.finished_at, attempt.started_at, attempt.finished_at):

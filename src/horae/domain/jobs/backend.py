@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from typing_extensions import override
 
@@ -37,8 +37,7 @@ class BackendAddress:
         return self.backend if self.destination is None else f"{self.backend}:{self.destination}"
 
 
-@dataclass(frozen=True, slots=True)
-class SentScope:
+class SentScope(NamedTuple):
     """The jobs that are sent to backends: those of these types, or in these queues unless their
     type is one of `other_types`.
     """

@@ -201,7 +201,7 @@ def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatche
 
 def limited_and_due(connection: Connection, scope: SentScope) -> dict[str, int]:
     """Return the limited queues in which due jobs wait, each with the number it has room for."""
-    found = connection.execute(LIMITED_AND_DUE, _parameters(scope))
+    found = connection.execute(LIMITED_AND_DUE, scope._asdict())
     return {row.name: row.room for row in found}
 
 
@@ -229,7 +229,7 @@ def send_again(
 
 def withdraw_messages(connection: Connection, job_ids: Collection[JobId]) -> int:
     """Unmark jobs as sent, for example after an error; return how many are still pending."""
-    return len(connection.execute(WITHDRAW, {"ids": list(job_ids)}).all())
+    return len(connection.execute(WITHDRAW, {"ids": job_ids}).all())
 
 
 def withdraw_messages_of(connection: Connection, job_type: str, queue: str) -> int:
@@ -253,7 +253,7 @@ def held_in_lanes(connection: Connection, scope: SentScope) -> list[tuple[str, s
     """
     return [
         (type_, queue, number)
-        for type_, queue, number in connection.execute(HELD_IN_LANES, _parameters(scope))
+        for type_, queue, number in connection.execute(HELD_IN_LANES, scope._asdict())
     ]
 
 
@@ -299,13 +299,5 @@ def _mark_sent(
     limit: int,
     **more: Any,
 ) -> list[Dispatched]:
-    parameters = {**_parameters(scope), "limit": limit, **more}
+    parameters = {**scope._asdict(), "limit": limit, **more}
     return [Dispatched._make(row) for row in connection.execute(statement, parameters)]
-
-
-def _parameters(scope: SentScope) -> dict[str, Any]:
-    return {
-        "types": list(scope.types),
-        "queues": list(scope.queues),
-        "other_types": list(scope.other_types),
-    }

@@ -70,7 +70,7 @@ def scan(connection: Connection, *, after: JobId, since: datetime, limit: int) -
 
 def versions_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobVersion]:
     """Return the versions of these jobs; jobs that do not exist are left out."""
-    return _versions(connection.execute(VERSIONS_OF, {"ids": list(job_ids)}))
+    return _versions(connection.execute(VERSIONS_OF, {"ids": job_ids}))
 
 
 def _versions(rows: Any) -> dict[JobId, JobVersion]:

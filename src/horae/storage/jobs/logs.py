@@ -112,7 +112,7 @@ def count_dropped(connection: Connection, job_id: JobId) -> int:
 
 def delete_logs(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the lines of these jobs."""
-    connection.execute(DELETE, {"ids": list(job_ids)})
+    connection.execute(DELETE, {"ids": job_ids})
 
 
 def forget(connection: Connection, seconds: float, limit: int) -> int:

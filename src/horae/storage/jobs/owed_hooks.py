@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs import ENDED, Job, JobId, JobState
+from horae.domain.jobs import Job, JobId, JobState, KeptFor
 from horae.domain.times import LONGEST_DURATION
 from horae.storage.engine import (
     database_now,
@@ -196,7 +196,7 @@ def due(connection: Connection, types: Collection[str], again: float) -> dict[st
     `again`: seconds after which a hook that was taken may be taken again, because its process is
     dead.
     """
-    rows = connection.execute(DUE, {"types": list(types), "again": again})
+    rows = connection.execute(DUE, {"types": types, "again": again})
     return {row.type: row.waiting for row in rows}
 
 
@@ -204,7 +204,7 @@ def take(
     connection: Connection, types: Collection[str], again: float, job_id: JobId | None = None
 ) -> OwedHook | None:
     """Take one hook of these types, or of this job; the caller must call it."""
-    given = {"types": list(types), "again": again, "limit": 1, "job_id": job_id}
+    given = {"types": types, "again": again, "limit": 1, "job_id": job_id}
     statement = TAKE if job_id is None else TAKE_ONE
     row = connection.execute(statement, given).one_or_none()
     if row is None:
@@ -216,54 +216,32 @@ def take(
 
 def take_past_keeping(
     connection: Connection,
-    types: Collection[str],
-    seconds: float,
+    kept: KeptFor,
     *,
-    again: float,
     after: JobId,
     limit: int,
-    states: Collection[JobState] = ENDED,
     oldest: float = EVER,
+    again: float,
 ) -> list[Job]:
-    """Take ended jobs older than `seconds`, by id, for `before_delete`; see `past_keeping`."""
-    parameters = {
-        "types": list(types),
-        "seconds": seconds,
-        "again": again,
-        "after": after,
-        "limit": limit,
-    }
-    parameters |= {"oldest": oldest, "states": [state.value for state in states]}
+    """Take ended jobs, by id, for their `before_delete`; see `past_keeping`."""
     statement = TAKE_PAST_KEEPING if oldest == EVER else TAKE_LATELY_PAST_KEEPING
-    rows = connection.execute(statement, parameters).all()
+    parameters = {"after": after, "limit": limit, "oldest": oldest, "again": again}
+    rows = connection.execute(statement, {**kept._asdict(), **parameters}).all()
     return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
 
 
 def past_keeping(
-    connection: Connection,
-    types: Collection[str],
-    seconds: float,
-    *,
-    after: JobId,
-    limit: int,
-    states: Collection[JobState] = ENDED,
-    oldest: float = EVER,
+    connection: Connection, kept: KeptFor, *, after: JobId, limit: int, oldest: float = EVER
 ) -> list[JobId]:
-    """Return ended jobs that have been kept for `seconds` and need no hook.
+    """Return ended jobs that were kept for long enough and need no hook.
 
-    `states`: the states in which they ended; `oldest`: limits them to those that ended less than so
-    many seconds ago, in the order of their ends; otherwise they are in the order of their ids.
+    `oldest`: limits them to those that ended less than so many seconds ago, in the order of their
+    ends; otherwise they are in the order of their ids.
     """
-    parameters = {
-        "types": list(types),
-        "seconds": seconds,
-        "after": after,
-        "limit": limit,
-        "oldest": oldest,
-    }
-    parameters["states"] = [state.value for state in states]
     statement = PAST_KEEPING if oldest == EVER else LATELY_PAST_KEEPING
-    return [JobId(id_) for id_ in connection.execute(statement, parameters).scalars()]
+    parameters = {"after": after, "limit": limit, "oldest": oldest}
+    found = connection.execute(statement, {**kept._asdict(), **parameters})
+    return [JobId(id_) for id_ in found.scalars()]
 
 
 def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bool:
@@ -286,19 +264,19 @@ def mark_called(connection: Connection, job_id: JobId, hook: str) -> None:
 
 def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
     """Drop all hooks owed to jobs of these types; return the jobs whose deletion was requested."""
-    wanted = connection.execute(DELETION_REQUESTED, {"types": list(types)}).scalars().all()
-    connection.execute(FORGET, {"types": list(types)})
+    wanted = connection.execute(DELETION_REQUESTED, {"types": types}).scalars().all()
+    connection.execute(FORGET, {"types": types})
     return [JobId(id_) for id_ in wanted]
 
 
 def hand_back(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Let other processes take the hooks of these jobs."""
-    connection.execute(HAND_BACK, {"ids": list(job_ids)})
+    connection.execute(HAND_BACK, {"ids": job_ids})
 
 
 def leftover_jobs(
     connection: Connection, known: Collection[str], seconds: float
 ) -> list[LeftoverJobs]:
     """Return the leftover jobs of types that are not among the known ones."""
-    rows = connection.execute(LEFTOVER_JOBS, {"types": list(known), "seconds": seconds})
+    rows = connection.execute(LEFTOVER_JOBS, {"types": known, "seconds": seconds})
     return [LeftoverJobs(row.type, int(row.past_keeping), int(row.owed)) for row in rows]

@@ -182,7 +182,7 @@ def limits(connection: Connection, job_id: JobId) -> str | None:
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
     """Return these jobs in no particular order; jobs that do not exist are left out."""
-    return readable(jobs.name, connection.execute(GET_MANY, {"ids": list(job_ids)}), job_from)
+    return readable(jobs.name, connection.execute(GET_MANY, {"ids": job_ids}), job_from)
 
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
@@ -192,13 +192,13 @@ def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, Jo
 
 def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
     """Return the states and leases of these jobs; jobs that do not exist are left out."""
-    rows = connection.execute(LEASES, {"ids": list(job_ids)})
+    rows = connection.execute(LEASES, {"ids": job_ids})
     return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
 
 
 def find_occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
     """Return those of these jobs that are active, or whose bodies have not stopped."""
-    return {JobId(id_) for id_ in connection.execute(OCCUPIED, {"ids": list(job_ids)}).scalars()}
+    return {JobId(id_) for id_ in connection.execute(OCCUPIED, {"ids": job_ids}).scalars()}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:

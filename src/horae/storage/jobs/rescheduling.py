@@ -33,7 +33,7 @@ RESCHEDULE_AND_READ: Final = _move.returning(*COLUMNS)
 
 def reschedule(connection: Connection, job_ids: Collection[JobId], run_at: datetime) -> list[JobId]:
     """Make the pending ones among these jobs due at `run_at`, and return their ids."""
-    parameters = {"ids": list(job_ids), "run_at": run_at, "delay": None}
+    parameters = {"ids": job_ids, "run_at": run_at, "delay": None}
     rows = connection.execute(RESCHEDULE, parameters)
     return sorted(JobId(row.id) for row in rows)
 

@@ -271,7 +271,7 @@ def _node(row: Mapping[str, Any]) -> NodeView:
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
     """Delete the rows of nodes, even if they hold jobs, and return the nodes that were deleted."""
-    return {NodeId(id_) for id_ in connection.execute(REMOVE, {"ids": list(ids)}).scalars()}
+    return {NodeId(id_) for id_ in connection.execute(REMOVE, {"ids": ids}).scalars()}
 
 
 def remove_dead(
@@ -285,7 +285,7 @@ def remove_dead(
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
     states of the jobs that they held, with their numbers.
     """
-    gone = connection.execute(REMOVE_DEAD, {"ids": list(dead)}).all()
+    gone = connection.execute(REMOVE_DEAD, {"ids": dead}).all()
     for row in gone:
         after = json.dumps(dict(job_states.get(NodeId(row.id), {})))
         change_log.add(

@@ -179,7 +179,7 @@ def last_of(connection: Connection, action: str, targets: Collection[str]) -> di
     """Return the last successful change of this kind of each target that has any."""
     if not targets:
         return {}
-    rows = connection.execute(LAST_OF, {"action": action, "targets": list(targets)})
+    rows = connection.execute(LAST_OF, {"action": action, "targets": targets})
     return {target: LastChange(at, actor) for target, at, actor in rows}
 
 
@@ -191,7 +191,7 @@ def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEn
 
 def around(connection: Connection, actions: Collection[str], moment: datetime) -> list[ChangeEntry]:
     """Return the last entry of these actions up to a moment, and the first ones after it."""
-    values = {"actions": list(actions), "moment": moment}
+    values = {"actions": actions, "moment": moment}
     return [
         ChangeEntry(**row)
         for statement in (LAST_BEFORE, FIRST_AFTER)

@@ -111,11 +111,11 @@ def end(connection: Connection, succeeded: Collection[JobId]) -> set[JobId]:
     """
     if not succeeded:
         return set()
-    rows = connection.execute(LOCK, {"jobs": list(succeeded)})
+    rows = connection.execute(LOCK, {"jobs": succeeded})
     ended = {row.id: JobId(row.run_token) for row in rows if row.runs and _keeps_plan(row)}
     if ended:
-        connection.execute(COUNT_SUCCESS, {"ids": list(ended)})
-        connection.execute(FREE, {"ids": list(ended)})
+        connection.execute(COUNT_SUCCESS, {"ids": ended})
+        connection.execute(FREE, {"ids": ended})
     return set(ended.values())
 
 

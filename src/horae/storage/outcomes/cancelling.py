@@ -109,7 +109,7 @@ def discard(connection: Connection, found: Mapping[str, Collection[JobId]]) -> N
 def _cancel_all(
     connection: Connection, statement: Executable, job_ids: Collection[JobId], cancelled_by: str
 ) -> list[JobId]:
-    values = {"ids": list(job_ids), "cancelled_by": cancelled_by}
+    values = {"ids": job_ids, "cancelled_by": cancelled_by}
     rows = connection.execute(statement, values).all()
     if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
         run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)

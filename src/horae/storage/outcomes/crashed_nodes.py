@@ -59,7 +59,7 @@ def abandoned_jobs(
     Rows that others have locked are skipped. `silent`: nodes of which only those jobs count that
     may run again.
     """
-    parameters = {"dead": list(dead), "silent": list(silent), "limit": limit}
+    parameters = {"dead": dead, "silent": silent, "limit": limit}
     rows = connection.execute(ABANDONED, parameters).all()
     width = len(Claim._fields)
     return [
@@ -70,5 +70,5 @@ def abandoned_jobs(
 
 def crashes_of(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, int]:
     """Return how often each of these jobs was running in a crash; others are left out."""
-    rows = connection.execute(CRASHES, {"ids": list(job_ids)})
+    rows = connection.execute(CRASHES, {"ids": job_ids})
     return {JobId(row.job_id): row.crashes for row in rows}

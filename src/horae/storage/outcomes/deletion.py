@@ -44,7 +44,7 @@ FIRST_ID: Final = select(func.coalesce(func.min(jobs.c.id), 0))
 
 def with_large_values(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, list[str]]:
     """Return the parameters and results, as JSON text, of those jobs that refer to a store."""
-    rows = connection.execute(LARGE_VALUES, {"ids": list(job_ids)})
+    rows = connection.execute(LARGE_VALUES, {"ids": job_ids})
     return {JobId(row.id): [text for text in (row.params, row.result) if text] for row in rows}
 
 
@@ -65,9 +65,9 @@ def delete_jobs(connection: Connection, job_ids: Collection[JobId]) -> set[JobId
     The decisions about the nominal times of a schedule are deleted with its oldest jobs, because
     otherwise they would pile up.
     """
-    rows = connection.execute(DELETE, {"ids": list(job_ids)}).all()
+    rows = connection.execute(DELETE, {"ids": job_ids}).all()
     gone = {JobId(row.id) for row in rows}
-    connection.execute(DELETE_ATTEMPTS, {"ids": list(gone)})
+    connection.execute(DELETE_ATTEMPTS, {"ids": gone})
     logs.delete_logs(connection, gone)
     if tagged := [JobId(row.id) for row in rows if row.tags is not None]:
         tags.delete_tags(connection, tagged)

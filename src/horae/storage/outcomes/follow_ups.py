@@ -119,7 +119,7 @@ def report_ids(
     """Report these jobs if they have ended and are still `awaited`; `followed` collects results."""
     if not job_ids:
         return FollowUps()
-    rows = connection.execute(MARK_REPORTED, {"ids": list(job_ids)}).all()
+    rows = connection.execute(MARK_REPORTED, {"ids": job_ids}).all()
     result = report(connection, ended_jobs(rows))
     if followed is not None:
         followed.add(result)
@@ -201,7 +201,7 @@ def _count_finished(connection: Connection, finished: Mapping[int, int]) -> Foll
     """Count finished members by one statement, which is enough until the last one of a group."""
     if len(finished) > 1:
         # All transactions lock groups in the same order, so that they cannot deadlock.
-        connection.execute(LOCK_GROUPS, {"ids": list(finished)})
+        connection.execute(LOCK_GROUPS, {"ids": finished})
     batch = json.dumps(
         [{"id": group_id, "finished": number} for group_id, number in finished.items()]
     )
@@ -229,7 +229,7 @@ def _advance_groups(
                 first.setdefault(job.group_id, job.id)
     if not ends:
         return []
-    rows = connection.execute(LOCK_GROUPS, {"ids": list(ends)}).all()
+    rows = connection.execute(LOCK_GROUPS, {"ids": ends}).all()
     causes = {group_id: f"the end of job {job_id}" for group_id, job_id in first.items()}
     advanced = [
         advance(_group_from(row), ends[row.id], row.now, causes.get(row.id)) for row in rows
@@ -273,7 +273,7 @@ def _follow(
     causes = [job.id for job in ended] + list(thens)
     waiting = connection.execute(
         LOCK_WAITING,
-        {"ids": causes, "thens": list(thens), "levels": MOST_LEVELS if failed else 1},
+        {"ids": causes, "thens": thens, "levels": MOST_LEVELS if failed else 1},
     ).all()
     if not waiting:
         return result
@@ -288,7 +288,7 @@ def _follow(
         if not states:
             return result
         steps = {}
-    connection.execute(REPORT_LATER, {"ids": list(states)})
+    connection.execute(REPORT_LATER, {"ids": states})
     return result
 
 
@@ -298,7 +298,7 @@ def _dependents(
     """Return how the jobs that wait for these continue, and why."""
     if not ended:
         return {}
-    rows = connection.execute(END_DEPENDENCIES, {"ids": list(ended)}).all()
+    rows = connection.execute(END_DEPENDENCIES, {"ids": ended}).all()
     if not rows:
         return {}
     ids = {"ids": [row.job_id for row in rows]}

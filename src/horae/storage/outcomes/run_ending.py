@@ -117,7 +117,7 @@ def end_unreported(connection: Connection, limit: int) -> list[AppliedPlan]:
 
 
 def _ends_of(connection: Connection, outcomes: Mapping[JobId, RunOutcome]) -> list[RunEnd]:
-    rows = connection.execute(ENDED_JOBS, {"ids": list(outcomes)})
+    rows = connection.execute(ENDED_JOBS, {"ids": outcomes})
     return [
         RunEnd(
             row.schedule_id,

@@ -65,9 +65,7 @@ def check_backend_types(
     """
     if not (names and types):
         return
-    found = connection.execute(
-        WITH_LANES, {"names": list(names), "types": list(types)}
-    ).one_or_none()
+    found = connection.execute(WITH_LANES, {"names": names, "types": types}).one_or_none()
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.queue)}: limits by key and turns hold only for jobs that Horae's"
@@ -82,7 +80,7 @@ def _name(found: Any) -> str:
 
 
 def _read_backends(connection: Connection, names: Collection[str]) -> dict[str, str]:
-    return {row.name: row.backend for row in connection.execute(BACKENDS, {"names": list(names)})}
+    return {row.name: row.backend for row in connection.execute(BACKENDS, {"names": names})}
 
 
 def _check_limited(connection: Connection, named: Mapping[str, str]) -> None:

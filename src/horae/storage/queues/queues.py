@@ -232,7 +232,7 @@ def check_lanes(connection: Connection, names: Collection[str]) -> None:
     Only Horae's nodes claim jobs under such limits, and they leave the queue to its backend: no job
     would ever start.
     """
-    found = connection.execute(LANES_BESIDE_BACKEND, {"names": list(names)}).first()
+    found = connection.execute(LANES_BESIDE_BACKEND, {"names": names}).first()
     if found is not None:
         raise ConfigurationError(
             f"queue {quoted(found.name)}: limits by key and turns hold only for jobs that Horae's"

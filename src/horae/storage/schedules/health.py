@@ -219,7 +219,7 @@ def missed(
 
     Only those are searched that were changed in the last `seconds`, as a decision does, and `ids`.
     """
-    values = {"since": -seconds, "ids": list(ids), "ticks": LATEST_TICKS, "limit": limit}
+    values = {"since": -seconds, "ids": ids, "ticks": LATEST_TICKS, "limit": limit}
     found: dict[int, MissedSchedule] = {}
     for id_, name, moment, count, reason in connection.execute(MISSED, values):
         before = found.get(id_)

@@ -206,14 +206,14 @@ def find(connection: Connection, reference: int | str) -> int | None:
 def ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
     """Return the ids of the schedules with these names, which several modules may have."""
     found: dict[str, list[int]] = {}
-    for row in connection.execute(IDS_BY_NAME, {"names": list(names)}):
+    for row in connection.execute(IDS_BY_NAME, {"names": names}):
         found.setdefault(row.name, []).append(row.id)
     return found
 
 
 def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """Return the names of the schedules with these ids that exist."""
-    return {row.id: row.name for row in connection.execute(NAMES_OF, {"ids": list(ids)})}
+    return {row.id: row.name for row in connection.execute(NAMES_OF, {"ids": ids})}
 
 
 def similar_to(connection: Connection, reference: int | str) -> str:

@@ -224,9 +224,9 @@ def remove(connection: Connection, schedule_id: int) -> None:
 
 def mark_stopping(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Note that the bodies of these jobs have been asked to stop, and still run."""
-    connection.execute(STOP, {"jobs": list(job_ids)})
+    connection.execute(STOP, {"jobs": job_ids})
 
 
 def mark_repeating(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Note that these jobs have stopped and are tried again."""
-    connection.execute(REPEAT, {"jobs": list(job_ids)})
+    connection.execute(REPEAT, {"jobs": job_ids})

@@ -212,11 +212,9 @@ class Hooks:
         while kept.types:
             batch = self._database.autocommit(
                 owed_hooks.past_keeping,
-                kept.types,
-                kept.seconds,
+                kept,
                 after=after,
                 limit=CLEANING_BATCH,
-                states=kept.states,
                 oldest=oldest,
             )
             gone = self._remove(batch) if batch else 0
@@ -292,13 +290,11 @@ class Hooks:
         while True:
             batch = self._database.transact(
                 owed_hooks.take_past_keeping,
-                kept.types,
-                kept.seconds,
-                again=TAKEN_AGAIN,
+                kept,
                 after=after,
                 limit=HOOKED_BATCH,
-                states=kept.states,
                 oldest=oldest,
+                again=TAKEN_AGAIN,
             )
             if not batch:
                 return

@@ -82,4 +82,4 @@ def of_job(connection: Connection, job_id: JobId) -> list[JobId]:
 
 def forget(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the record of what these deleted jobs have waited for."""
-    connection.execute(FORGET, {"ids": list(job_ids)})
+    connection.execute(FORGET, {"ids": job_ids})

@@ -316,7 +316,7 @@ def _lock_buckets(
 ) -> dict[int, list[int]]:
     """Lock the buckets of these lanes and read their states; return the buckets of each lane."""
     under: dict[int, list[int]] = {}
-    for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF, {"ids": list(locked.rows)}):
+    for lane_id, bucket_id in connection.execute(sql.BUCKETS_OF, {"ids": locked.rows}):
         under.setdefault(lane_id, []).append(bucket_id)
     if not under:
         locked.now = connection.scalar(_NOW) or 0

@@ -44,4 +44,4 @@ def write_each(
 
 def delete_tags(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Delete the tags of jobs that were deleted."""
-    connection.execute(DELETE, {"ids": list(job_ids)})
+    connection.execute(DELETE, {"ids": job_ids})
