@@ -18,7 +18,7 @@ from horae.domain.jobs.job import Claim, JobId
 from horae.domain.jobs.progress import check_label
 from horae.domain.names import LONGEST_NAME
 from horae.live.database import DatabaseLiveStore
-from horae.live.redis_entries import read_report, report_text
+from horae.live.redis import read_report, report_text
 from horae.live.store import CancelRequest, LiveReport
 from horae.runtime.bodies.finished_run import backoff_of
 from horae.storage.engine.database import Database

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from horae import Horae, JobContext
-from horae.runtime.liveness.life_lock import LifeLock
+from horae.runtime.liveness.membership import LifeLock
 from horae.storage.engine.sqlite.file_lock import is_abandoned
 from tests.harness.applications import attempts_of, execute, rows
 from tests.harness.nodes import running_node, until_state

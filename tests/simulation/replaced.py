@@ -53,7 +53,7 @@ from horae.runtime.executors import loop as loop_executor
 from horae.runtime.journal import Begun, Journal, Journals
 from horae.runtime.liveness import heartbeat, membership, node_record
 from horae.runtime.liveness.identity import Process as ProcessIdentity
-from horae.runtime.liveness.life_lock import LifeLock
+from horae.runtime.liveness.membership import LifeLock
 from horae.runtime.node import incarnation
 from horae.storage.engine import (
     Database,

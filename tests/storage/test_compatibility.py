@@ -12,15 +12,20 @@ from sqlalchemy.exc import DBAPIError
 from horae.domain.cluster.liveness import LivenessLimits
 from horae.errors import SchemaMismatch
 from horae.runtime.liveness.heartbeat import Watcher
-from horae.runtime.liveness.life_lock import LifeLock
-from horae.runtime.liveness.membership import membership_of
+from horae.runtime.liveness.membership import LifeLock, membership_of
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite.file_modes import make_folder
 from horae.storage.migrations import runner
-from horae.storage.migrations.runner import check, downgrade, ensure, status, upgrade
-from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
+from horae.storage.migrations.runner import (
+    check,
+    downgrade,
+    ensure,
+    refuse_beside_running_nodes,
+    status,
+    upgrade,
+)
 from horae.storage.migrations.version import HEAD, OLDEST_COMPATIBLE, REVISIONS, VERSION_TABLE
 from horae.storage.nodes import nodes
 from tests.storage.arrange import NODE, record, registered

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from horae.resource_shortage import lacks_resource
-from horae.runtime.node.repeated_service import sustain
+from horae.runtime.node.incarnation import sustain
 from horae.runtime.timing import Pauses
 
 LACKS = [

@@ -61,15 +61,14 @@ class Queues:
         """
         queue_name(name)
         check_note(note)
-        self._database.transact(with_entry(queues.pause, _change("queue.pause", name)), name, note)
+        self._change("pause", name, queues.pause, note)
 
     def resume(self, name: str) -> bool:
         """Resume the queue and notify the nodes; return whether it was paused. Raises
         `InvalidRequest`.
         """
         queue_name(name)
-        resume = with_entry(queues.resume, _change("queue.resume", name), changed=bool)
-        if was_paused := self._database.transact(resume, name):
+        if was_paused := self._change("resume", name, queues.resume):
             self._wakeup.send(Hint(HintKind.WORK))
         return was_paused
 
@@ -80,8 +79,7 @@ class Queues:
         note. Raises `InvalidRequest`.
         """
         check_note(note)
-        pause = with_entry(queues.pause, _change_of_all("everything.pause"))
-        self._database.transact(pause, EVERY_QUEUE, note)
+        self._change("pause", EVERY_QUEUE, queues.pause, note)
         self._wakeup.send(Hint(HintKind.SCHEDULES))
 
     def resume_everything(self) -> bool:
@@ -90,8 +88,7 @@ class Queues:
         Return whether everything was paused. Times of schedules that passed meanwhile are treated
         as after a time without nodes.
         """
-        resume = with_entry(queues.resume, _change_of_all("everything.resume"), changed=bool)
-        if was_paused := self._database.transact(resume, EVERY_QUEUE):
+        if was_paused := self._change("resume", EVERY_QUEUE, queues.resume):
             self._wakeup.send(Hint(HintKind.WORK))
             self._wakeup.send(Hint(HintKind.SCHEDULES))
         return was_paused
@@ -109,9 +106,7 @@ class Queues:
         """
         queue_name(name)
         check_concurrency("concurrency_limit", concurrency_limit)
-        self._database.transact(
-            with_entry(queues.limit, _change("queue.limit", name)), name, concurrency_limit
-        )
+        self._change("limit", name, queues.limit, concurrency_limit)
         self._wakeup.send(Hint(HintKind.WORK))
 
     def limit_by_key(self, name: str, limit: Limit | None) -> str | None:
@@ -129,10 +124,7 @@ class Queues:
         if limit is not None:
             stored = limit.name_for(f"queue {name}"), stored_limit(limit)
             self._check_types(name, names_in(None, stored[1]["key"]))
-        change = with_entry(
-            self._with_check(queues.limit_by_key), _change("queue.limit_by_key", name)
-        )
-        self._database.transact(change, name, stored)
+        self._change("limit_by_key", name, self._with_check(queues.limit_by_key), stored)
         self._wakeup.send(Hint(HintKind.WORK))
         return None if stored is None else stored[0]
 
@@ -144,8 +136,7 @@ class Queues:
         by key or turns, or with jobs or schedules whose types have limits.
         """
         queue_name(name)
-        change = with_entry(queue_backends.set_backend, _change("queue.backend", name))
-        self._database.transact(change, name, check_queue_backend(backend))
+        self._change("backend", name, queue_backends.set_backend, check_queue_backend(backend))
         self._wakeup.send(Hint(HintKind.WORK))
 
     def fair(self, name: str, by: str | None) -> None:
@@ -160,8 +151,7 @@ class Queues:
         check_fair_by("by", by)
         if by is not None:
             self._check_types(name, names_in(by))
-        change = with_entry(self._with_check(queues.fair), _change("queue.fair", name))
-        self._database.transact(change, name, by)
+        self._change("fair", name, self._with_check(queues.fair), by)
         self._wakeup.send(Hint(HintKind.WORK))
 
     def reset(self, name: str) -> None:
@@ -172,11 +162,25 @@ class Queues:
         `fair` does.
         """
         queue_name(name)
-        if not self._database.transact(
-            with_entry(self._with_check(declared_queues.reset), _change("queue.reset", name)), name
-        ):
+        if not self._change("reset", name, self._with_check(declared_queues.reset)):
             raise NotFound(f"no deployed module declares the queue {quoted(name)}")
         self._wakeup.send(Hint(HintKind.WORK))
+
+    def _change(
+        self,
+        action: str,
+        name: str,
+        statement: Callable[Concatenate[Connection, str, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Change a queue, or all of them, and record that unless nothing was there to change."""
+        target = f"queue.{action}", name
+        if name == EVERY_QUEUE:
+            target = f"everything.{action}", "everything"
+        change = LoggedChange.of(*target, partial(queues.settings, name=name))
+        make = with_entry(statement, change, changed=lambda result: result is not False)
+        return self._database.transact(make, name, *args, **kwargs)
 
     def _with_check(
         self, change: Callable[Concatenate[Connection, str, P], T]
@@ -209,14 +213,6 @@ class Queues:
                     f" {quoted(kind.backend)}; limit the concurrency of the queue instead, or name"
                     " another queue for the type"
                 )
-
-
-def _change(action: str, name: str) -> LoggedChange:
-    return LoggedChange.of(action, name, partial(queues.settings, name=name))
-
-
-def _change_of_all(action: str) -> LoggedChange:
-    return LoggedChange.of(action, "everything", partial(queues.settings, name=EVERY_QUEUE))
 
 
 class AsyncQueues(OnThreads[Queues]):

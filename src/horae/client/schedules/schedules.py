@@ -6,21 +6,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
+from sqlalchemy import Connection
 from typing_extensions import Unpack
 
-from horae.client.changes import with_entry
+from horae.client.changes import LoggedChange, Values, with_entry
 from horae.client.jobs import page_length
 from horae.client.jobs.creating import check_startable
 from horae.client.on_threads import OnThreads, on_thread
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import past_days, with_calendar_days
-from horae.client.schedules.change_records import change_of, run_of
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, alter, definition_of, revision_of
 from horae.client.schedules.views import ScheduleView, read_view, views_of
+from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, calendars_in
@@ -65,6 +66,9 @@ if TYPE_CHECKING:  # what is asked about schedules is imported with the first qu
     from horae.client.schedules.lanes import ScheduleLanes
     from horae.client.schedules.preview import Preview
     from horae.client.schedules.why_answer import ScheduleWhy
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Reference: TypeAlias = int | str
 ScheduleViews: TypeAlias = list[ScheduleView]
@@ -133,7 +137,7 @@ class Schedules:
         name = schedule_name(kind.type if name is None else name)
         params = self._params(kind, {} if config is None else config)
         wanted = self._with_days(self._definition(name, kind, params, options))
-        add = with_entry(changes.add, change_of("schedule.add", name, self._registry))
+        add = self._logged("add", name, changes.add)
         decided = self._database.transact(add, wanted, enabled=enabled)
         self._on_created([decided.schedule.id])
         return self._announce(decided)
@@ -152,8 +156,9 @@ class Schedules:
         `revision`: that of the schedule as the caller has read it; raises `ScheduleWasChanged` if
         another caller has changed its definition since.
         """
-        change = change_of("schedule.alter", reference, self._registry)
-        alter = with_entry(changes.alter_from, change, changed=lambda decided: decided is not None)
+        alter = self._logged(
+            "alter", reference, changes.alter_from, lambda decided: decided is not None
+        )
         while True:  # repeated while other callers change it between reading and writing
             row = schedules_row(self._database, reference)
             if revision not in {None, revision_of(row)}:
@@ -187,8 +192,7 @@ class Schedules:
         params = self._params(kind, {} if config is None else config)
         params = self._unless_same_secrets(name, kind, params)
         wanted = self._with_days(self._definition(name, kind, params, options))
-        change = change_of("schedule.put", name, self._registry)
-        put = with_entry(changes.put, change, changed=lambda result: result[1] != "unchanged")
+        put = self._logged("put", name, changes.put, lambda result: result[1] != "unchanged")
         decided, outcome = self._database.transact(put, wanted, enabled=enabled)
         if outcome == "created":
             self._on_created([decided.schedule.id])
@@ -203,8 +207,7 @@ class Schedules:
         A paused schedule stays paused. Raises `InvalidRequest` for a schedule that was added at run
         time.
         """
-        change = change_of("schedule.reset", reference, self._registry)
-        reset = with_entry(changes.reset, change, changed=lambda result: result[1])
+        reset = self._logged("reset", reference, changes.reset, lambda result: result[1])
         decided, changed = self._database.transact(reset, reference, self._registry)
         if not changed:
             return read_view(self._database, decided.schedule)
@@ -221,16 +224,14 @@ class Schedules:
         Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled
         schedule, and while an interval that is counted from the finish executes.
         """
-        skip = with_entry(changes.skip_next, change_of("schedule.skip", reference, self._registry))
+        skip = self._logged("skip", reference, changes.skip_next)
         return self._announce(self._database.transact(skip, reference))
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
         """Take back `skip_next`, or a moved next start; times that were skipped already stay
         skipped.
         """
-        undo = with_entry(
-            changes.undo_skip, change_of("schedule.undo_skip", reference, self._registry)
-        )
+        undo = self._logged("undo_skip", reference, changes.undo_skip)
         return self._announce(self._database.transact(undo, reference))
 
     def backfill(
@@ -268,8 +269,9 @@ class Schedules:
         )
         if dry_run:
             return self._database.transact(backfill.preview, reference, wanted)
-        change = change_of("schedule.backfill", reference, self._registry)
-        add = with_entry(backfill.add_batch, change, changed=lambda result: result[1] is not None)
+        add = self._logged(
+            "backfill", reference, backfill.add_batch, lambda result: result[1] is not None
+        )
         found, decided = self._database.transact(add, reference, wanted)
         added = batch = found.added
         while (
@@ -286,29 +288,30 @@ class Schedules:
         """Remove the past times that still wait to be run, and return their number; begun ones go
         on.
         """
-        change = change_of("schedule.undo_backfill", reference, self._registry)
-        withdraw = with_entry(backfill.withdraw, change, changed=lambda result: result[1] > 0)
+        withdraw = self._logged(
+            "undo_backfill", reference, backfill.withdraw, lambda result: result[1] > 0
+        )
         decided, number = self._database.transact(withdraw, reference)
         self._announce(decided)
         return number
 
     def delete(self, reference: Reference) -> None:
         """Delete a schedule and its ticks; a running job continues. Raises `ScheduleIsDeclared`."""
-        delete = with_entry(changes.delete, change_of("schedule.delete", reference, self._registry))
+        delete = self._logged("delete", reference, changes.delete)
         row = self._database.transact(delete, reference)
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(row.id),)))
 
     def pause(self, reference: Reference, note: str | None = None) -> ScheduleView:
         """Pause the schedule: no further run starts; a running job continues."""
         check_note(note)
-        pause = with_entry(changes.pause, change_of("schedule.pause", reference, self._registry))
+        pause = self._logged("pause", reference, changes.pause)
         return self._announce(
             self._database.transact(pause, reference, note, DisabledReason.PAUSED)
         )
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Resume the schedule: compute the next start and clear the streaks; catch up nothing."""
-        resume = with_entry(changes.resume, change_of("schedule.resume", reference, self._registry))
+        resume = self._logged("resume", reference, changes.resume)
         return self._announce(self._database.transact(resume, reference))
 
     def run_now(self, reference: Reference) -> JobId:
@@ -318,7 +321,10 @@ class Schedules:
         row = schedules_row(self._database, reference)
         if (kind := self._registry.find(row.job_type)) is not None:
             self._check_startable(kind, row)
-        decided = self._database.transact(with_entry(changes.run_now, run_of(reference)), reference)
+        change = LoggedChange(
+            "schedule.run", str(reference), after=lambda _, decided: {"job": decided.fired}
+        )
+        decided = self._database.transact(with_entry(changes.run_now, change), reference)
         self._announce(decided)
         self._wakeup.send(WORK)
         if decided.fired is None:
@@ -519,6 +525,18 @@ class Schedules:
         self._check_startable(kind, wanted)
         return wanted
 
+    def _logged(
+        self,
+        action: str,
+        reference: Reference,
+        statement: Callable[Concatenate[Connection, P], T],
+        changed: Callable[[T], bool] = lambda _: True,
+    ) -> Callable[Concatenate[Connection, P], T]:
+        """Return a statement that also records what it has changed about a schedule."""
+        read = partial(snapshot, reference=reference, registry=self._registry)
+        change = LoggedChange.of(f"schedule.{action}", str(reference), read)
+        return with_entry(statement, change, changed=changed)
+
     def _announce(self, decided: AppliedPlan) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
         return read_view(self._database, decided.schedule)
@@ -561,3 +579,32 @@ class AsyncSchedules(OnThreads[Schedules]):
     lanes = on_thread(Schedules.lanes)
     preview = on_thread(Schedules.preview)
     errors = on_thread(Schedules.errors)
+
+
+_COLUMNS: Final = (
+    "name",
+    "job_type",
+    "trigger",
+    "timezone",
+    "queue",
+    "priority",
+    "enabled",
+    "disabled_reason",
+    "pause_note",
+    "next_start",
+    "skip_until",
+    "skip_reason",
+    "moved_start",
+)
+
+
+def snapshot(connection: Connection, reference: int | str, registry: Registry) -> Values:
+    """Return the definition of a schedule and its next start; secret parameters are masked."""
+    row = reading.get(connection, reference)
+    if row is None:
+        return None
+    rules: dict[str, Any] = json.loads(row.rules)
+    rules.pop("key", None)
+    columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
+    params = None if row.params is None else json.loads(row.params)
+    return {**columns, **rules, "params": shown_parameters(registry, row.job_type, params)}

@@ -10,6 +10,7 @@ import faulthandler
 import inspect
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -22,6 +23,7 @@ from dataclasses import asdict
 from functools import cached_property
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
+from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 from typing import Any, Final, NamedTuple, cast
@@ -43,7 +45,6 @@ from horae.runtime.bodies import (
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.application import ChildSetup, import_application
-from horae.runtime.executors.memory import memory_in_use
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
@@ -316,3 +317,13 @@ def log_to_stderr(node: NodeId, job: Assigned) -> None:
     for handler in root.handlers:
         if not any(isinstance(present, JobLogFilter) for present in handler.filters):
             handler.addFilter(JobLogFilter(node))
+
+
+def memory_in_use() -> int:
+    """Return the memory use of this process in bytes, or the peak where only that is known."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # macOS counts bytes, others kilobytes.
+        return most if sys.platform == "darwin" else most * 1024

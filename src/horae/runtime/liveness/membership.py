@@ -5,6 +5,8 @@ connection. On SQLite: by a lock on a file beside the database, so that a body t
 database for a minute makes no node look dead.
 """
 
+import fcntl
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,13 +22,13 @@ from horae.domain.cluster import Death, LivenessLimits, Signs, Silences, death_o
 from horae.domain.jobs import NodeId
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.identity import decode_host, is_gone
-from horae.runtime.liveness.life_lock import LifeLock
 from horae.runtime.timing import Timing
 from horae.storage.engine import (
     LOCK_SUFFIX,
     Database,
     is_abandoned,
     make_folder,
+    mode_beside,
     side_car_path,
 )
 from horae.storage.engine.connections import detach
@@ -254,3 +256,30 @@ def signs_of(view: NodeView) -> Signs:
     """Return the signs of life of a node with a heartbeat."""
     gone = view.process_ended or is_gone(decode_host(view.host, view.pid))
     return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
+
+
+class LifeLock:
+    """The lock of this node's own file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Create the file and lock it; other processes lock it only for the moment of a check."""
+        self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.fchmod(
+            self._descriptor, mode_beside(self._file.parent)
+        )  # other users of the database need access to the file
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Release the lock, as the system does when a process ends."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def abandon(self) -> None:
+        """In a forked child: close the copy of the descriptor; the parent keeps the lock."""
+        if self._descriptor is not None:
+            detach([self._descriptor])

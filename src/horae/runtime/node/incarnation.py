@@ -14,6 +14,7 @@ from horae.domain.jobs import BULK_QUEUE
 from horae.errors import Unavailable
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
+from horae.resource_shortage import lacks_resource
 from horae.runtime.backends import Dispatcher
 from horae.runtime.bodies import KeptLogs, Reporter, RunEnvironment, RunMonitor, writer_to
 from horae.runtime.claims import HeldJobs, Peers, Slots, Worker, Workers
@@ -25,14 +26,15 @@ from horae.runtime.node.contact import post, watcher_for
 from horae.runtime.node.deploying import Deploy, Deploying
 from horae.runtime.node.executors import Executors
 from horae.runtime.node.history_writer import HistoryWriter
-from horae.runtime.node.repeated_service import sustain
 from horae.runtime.node.schema_watch import SchemaWatch
 from horae.runtime.node.served_types import ServedTypes
 from horae.runtime.node.shutdown import Shutdown
 from horae.runtime.node.waiting_jobs import name_misfits
 from horae.runtime.settling import Completion, HookService, Settler
 from horae.runtime.signals import Signals
-from horae.storage.engine import first_line
+from horae.runtime.throttled_warning import ThrottledWarning
+from horae.runtime.timing import Pauses
+from horae.storage.engine import first_line, first_of
 from horae.storage.jobs import ClaimScope
 from horae.types.hooks import Hooks
 from horae.types.logs import set_node
@@ -349,3 +351,19 @@ class Incarnation(BuiltAnewInChild):
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timing.shutdown.leaving):
                 await self._components.database.close_async()
+
+
+async def sustain(name: str, service: Callable[[], Awaitable[None]], pauses: Pauses) -> None:
+    """Run a service until it ends; if it fails for lack of a resource, restart it after a pause."""
+    warning, pause = ThrottledWarning(), pauses.shortest
+    while True:
+        try:
+            return await service()
+        except (OSError, MemoryError, RuntimeError, ExceptionGroup) as error:
+            if not lacks_resource(error):
+                raise
+            warning.warn(
+                "%s failed for lack of a resource and is restarted: %s", name, first_of(error)
+            )
+        await asyncio.sleep(pause)
+        pause = pauses.after(pause)

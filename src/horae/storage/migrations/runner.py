@@ -6,13 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import OperationalError
 
+from horae.domain.cluster import LivenessLimits
 from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
-from horae.storage.engine import POSTGRESQL, SQLITE, Database, shown
+from horae.storage.engine import (
+    LOCK_SUFFIX,
+    POSTGRESQL,
+    SQLITE,
+    Database,
+    is_abandoned,
+    seconds_since,
+    shown,
+    side_car_path,
+)
+from horae.storage.jobs import nodes
 from horae.storage.migrations import version
-from horae.storage.migrations.running_nodes import refuse_beside_running_nodes
 from horae.storage.migrations.version import (
     BASE,
     current_revision,
@@ -207,3 +217,36 @@ def mismatch(current: str | None) -> SchemaMismatch:
         f"this database was migrated by a newer version (revision {current}; this program knows up"
         f" to {version.HEAD}): upgrade the program"
     )
+
+
+MOST_NAMED: Final = 5
+"""Maximum number of nodes that the message names."""
+
+_NO_NEW_NODES: Final = text(f"LOCK TABLE {nodes.name} IN SHARE MODE")
+_NODES: Final = select(
+    nodes.c.id, nodes.c.name, seconds_since(nodes.c.heartbeat_at).label("silence")
+)
+
+
+def refuse_beside_running_nodes(connection: Connection, revision: str) -> None:
+    """Raise `SchemaMismatch` if a node lives; a node that was stopped has no row any more.
+
+    A node that starts meanwhile waits with its registration until the migration ends, and then
+    compares the revision. On SQLite the migration holds the write lock anyway.
+    """
+    if connection.dialect.name != SQLITE:
+        connection.execute(_NO_NEW_NODES)
+    found = connection.execute(_NODES).all()
+    if connection.dialect.name == SQLITE:
+        folder = side_car_path(connection.engine, "nodes")
+        files = [(row.name, folder / f"{row.id}{LOCK_SUFFIX}") for row in found]
+        names = sorted(name for name, file in files if file.exists() and not is_abandoned(file))
+    else:
+        names = sorted(row.name for row in found if row.silence < LivenessLimits().silence)
+    if names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        raise SchemaMismatch(
+            f"nodes are running that cannot use the tables of revision {revision}"
+            f" ({', '.join(names[:MOST_NAMED])}{more}): stop all nodes first, then run the command"
+            " again"
+        )
