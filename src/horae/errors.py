@@ -55,6 +55,7 @@ from collections.abc import Iterable
 from typing_extensions import override
 
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 
 class HoraeError(Exception):
@@ -86,7 +87,11 @@ class CronSyntaxError(InvalidRequest):
         hint: str | None = None,
         instead: str | None = None,
     ) -> None:
-        super().__init__(f"{problem}; {hint}" if hint else problem)
+        message = f"{problem}; {hint}" if hint else problem
+        if isinstance(problem, Sentence):
+            values = {"instead": instead, "hint": None if instead is not None else hint}
+            message = Sentence(message, problem.code, **{**problem.values, **values})
+        super().__init__(message)
         self.problem = problem
         self.field = field
         self.text = text
@@ -160,7 +165,11 @@ class JobDoesNotExist(NotFound):
     """No job of this id, or it belongs to another owner."""
 
     def __init__(self, job_id: int, why: str = "does not exist") -> None:
-        super().__init__(f"job {job_id} {why}")
+        super().__init__(
+            Sentence(f"job {job_id} {why}", SentenceCode.JOB_MISSING, job=job_id)
+            if why == "does not exist"
+            else f"job {job_id} {why}"
+        )
         self.job_id = job_id
 
 
@@ -176,7 +185,13 @@ class ScheduleDoesNotExist(NotFound):
     """No schedule of this id or name."""
 
     def __init__(self, reference: int | str, meant: str = "") -> None:
-        super().__init__(f"schedule {quoted(reference)} does not exist{meant}")
+        super().__init__(
+            Sentence(
+                f"schedule {quoted(reference)} does not exist{meant}",
+                SentenceCode.SCHEDULE_MISSING,
+                schedule=reference,
+            )
+        )
         self.reference = reference
 
 
@@ -214,7 +229,13 @@ class GroupNotCancellable(Conflict):
     """All members and the job that runs after them have ended already."""
 
     def __init__(self, group_id: int) -> None:
-        super().__init__(f"group {group_id} cannot be cancelled: all of its jobs have ended")
+        super().__init__(
+            Sentence(
+                f"group {group_id} cannot be cancelled: all of its jobs have ended",
+                SentenceCode.GROUP_NOT_CANCELLABLE,
+                group=group_id,
+            )
+        )
         self.group_id = group_id
 
 
@@ -222,7 +243,14 @@ class JobNotCancellable(Conflict):
     """The job has finished or failed already."""
 
     def __init__(self, job_id: int, state: str) -> None:
-        super().__init__(f"job {job_id} cannot be cancelled: it has {state}")
+        super().__init__(
+            Sentence(
+                f"job {job_id} cannot be cancelled: it has {state}",
+                SentenceCode.JOB_NOT_CANCELLABLE,
+                job=job_id,
+                state=state,
+            )
+        )
         self.job_id = job_id
         self.state = state
 
@@ -237,7 +265,14 @@ class JobNotDeletable(Conflict):
             "being deleted": "now: another caller is deleting it",
         }
         reason = why.get(state, f"yet: it is {state}, but its body has not stopped")
-        super().__init__(f"job {job_id} cannot be deleted {reason}")
+        super().__init__(
+            Sentence(
+                f"job {job_id} cannot be deleted {reason}",
+                SentenceCode.JOB_NOT_DELETABLE,
+                job=job_id,
+                state=state,
+            )
+        )
         self.job_id = job_id
         self.state = state
 
@@ -246,7 +281,14 @@ class JobNotReschedulable(Conflict):
     """Only a pending job can be moved to another time."""
 
     def __init__(self, job_id: int, state: str) -> None:
-        super().__init__(f"job {job_id} cannot be rescheduled: it is {state}, not pending")
+        super().__init__(
+            Sentence(
+                f"job {job_id} cannot be rescheduled: it is {state}, not pending",
+                SentenceCode.JOB_NOT_RESCHEDULABLE,
+                job=job_id,
+                state=state,
+            )
+        )
         self.job_id = job_id
         self.state = state
 
@@ -257,10 +299,23 @@ class JobNotRetryable(Conflict):
     """
 
     def __init__(self, job_id: int, state: str, *, retried_as: int | None = None) -> None:
-        why = f"it is {state}, not failed or cancelled"
-        if retried_as is not None:
-            why = f"job {retried_as} has repeated it and did not finish either; retry that one"
-        super().__init__(f"job {job_id} cannot be retried: {why}")
+        cannot = f"job {job_id} cannot be retried"
+        if retried_as is None:
+            text = Sentence(
+                f"{cannot}: it is {state}, not failed or cancelled",
+                SentenceCode.JOB_NOT_RETRYABLE,
+                job=job_id,
+                state=state,
+            )
+        else:
+            text = Sentence(
+                f"{cannot}: job {retried_as} has repeated it and did not finish either; retry that"
+                " one",
+                SentenceCode.JOB_RETRIED_ALREADY,
+                job=job_id,
+                repetition=retried_as,
+            )
+        super().__init__(text)
         self.job_id = job_id
         self.state = state
         self.retried_as = retried_as
@@ -271,8 +326,14 @@ class MaxJobCountExceeded(Conflict):
 
     def __init__(self, job_type: str, owner: str, max_count: int) -> None:
         super().__init__(
-            f"{owner!r} already has {max_count} pending or running job(s) of type {job_type!r}, the"
-            " most it allows"
+            Sentence(
+                f"{owner!r} already has {max_count} pending or running job(s) of type"
+                f" {job_type!r}, the most it allows",
+                SentenceCode.MAX_JOB_COUNT,
+                owner=owner,
+                most=max_count,
+                type=job_type,
+            )
         )
         self.job_type = job_type
         self.owner = owner
@@ -284,7 +345,11 @@ class ScheduleAlreadyExists(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"schedule {quoted(name)} already exists; alter it, or choose another name"
+            Sentence(
+                f"schedule {quoted(name)} already exists; alter it, or choose another name",
+                SentenceCode.SCHEDULE_EXISTS,
+                schedule=name,
+            )
         )
         self.name = name
 
@@ -294,8 +359,13 @@ class ScheduleIsDeclared(Conflict):
 
     def __init__(self, name: str, module: str) -> None:
         super().__init__(
-            f"schedule {name!r} is declared by module {module!r}: change its code and deploy, or"
-            " pause it"
+            Sentence(
+                f"schedule {name!r} is declared by module {module!r}: change its code and deploy,"
+                " or pause it",
+                SentenceCode.SCHEDULE_DECLARED,
+                schedule=name,
+                module=module,
+            )
         )
         self.name = name
         self.module = module
@@ -305,7 +375,14 @@ class ScheduleIsRunning(Conflict):
     """The schedule is executing, and its overlap policy allows no second run."""
 
     def __init__(self, name: str, job_id: int) -> None:
-        super().__init__(f"schedule {name!r} is running as job {job_id}")
+        super().__init__(
+            Sentence(
+                f"schedule {name!r} is running as job {job_id}",
+                SentenceCode.SCHEDULE_RUNNING,
+                schedule=name,
+                job=job_id,
+            )
+        )
         self.name = name
         self.job_id = job_id
 
@@ -315,7 +392,11 @@ class ScheduleWasChanged(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"schedule {name!r} has been changed since you read it: read it again, then decide"
+            Sentence(
+                f"schedule {name!r} has been changed since you read it: read it again, then decide",
+                SentenceCode.SCHEDULE_CHANGED,
+                schedule=name,
+            )
         )
         self.name = name
 

@@ -24,5 +24,11 @@ def written_by(write: Callable[[object], str], value: object, otherwise: str) ->
 
 def did_you_mean(text: str, known: Iterable[str]) -> str:
     """Return a question that names the most similar known name, after a semicolon; or no text."""
+    meant = most_similar(text, known)
+    return "" if meant is None else f"; did you mean {quoted(meant)}?"
+
+
+def most_similar(text: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a text resembles most; None if it resembles none."""
     near = get_close_matches(text, sorted(set(known)), n=1)
-    return f"; did you mean {quoted(near[0])}?" if near else ""
+    return near[0] if near else None

@@ -6,9 +6,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from fastapi import Path
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+)
 
 from horae.domain.storable import is_storable
+from horae.sentences import Sentence, SentenceCode
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,6 +54,40 @@ class View(BaseModel):
     """
 
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+
+class SentenceItem(View):
+    """A text beside it as a code and values, for a page that writes it in another language."""
+
+    code: SentenceCode
+    values: dict[str, Any] = Field(
+        description=(
+            "What stands in the text, by name; a value that is a sentence has a code and values of"
+            " its own, and its `text`."
+        )
+    )
+
+
+def sentence_item(text: object) -> SentenceItem | None:
+    """Return the code and the values of a text; None if it has none."""
+    if not isinstance(text, Sentence):
+        return None
+    values = {name: _shown(value) for name, value in text.values.items()}
+    return SentenceItem(code=text.code, values=values)
+
+
+def _shown(value: object) -> Any:
+    if isinstance(value, Sentence):
+        values = {name: _shown(each) for name, each in value.values.items()}
+        return {"code": value.code, "values": values, "text": str(value)}
+    if isinstance(value, list | tuple):
+        parts: Iterable[object] = value
+        return [_shown(each) for each in parts]
+    return value
+
+
+OptionalSentence = Annotated[SentenceItem | None, BeforeValidator(sentence_item)]
+"""The code and values of the text that the field is made from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horae.api.methods import allowed_methods
+from horae.api.models import SentenceItem, sentence_item
 from horae.errors import (
     CronSyntaxError,
     DatabaseUnavailable,
@@ -41,6 +42,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
+from horae.sentences import sentence_of
 from horae.storage.engine import is_of_server, is_transient
 from horae.storage.schedules import UnreadableSchedule
 
@@ -146,6 +148,9 @@ class Problem(BaseModel):
     detail: str | dict[str, list[FieldError]] = Field(
         description="Message for people; for invalid fields, the errors by field."
     )
+    sentence: SentenceItem | None = Field(
+        None, description="The message as a code and values, for a page in another language."
+    )
     instead: str | None = Field(
         None,
         description=(
@@ -185,7 +190,7 @@ def problem(
     code: str,
     detail: Any,
     headers: Mapping[str, str] | None = None,
-    **more: str | int,
+    **more: Any,
 ) -> Response:
     """Return an error response; `more`: what its code adds."""
     body = {"error": code, "detail": detail, **more}
@@ -221,7 +226,9 @@ def response_to(error: Exception) -> Response:
         and code != INTERNAL
         and not isinstance(error, DatabaseUnavailable)
     ):
-        return problem(status, code, str(error), headers, **_more_about(error))
+        sentence = sentence_item(sentence_of(error))
+        told = {} if sentence is None else {"sentence": sentence.model_dump(mode="json")}
+        return problem(status, code, str(error), headers, **told, **_more_about(error))
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)

@@ -5,6 +5,8 @@ and describes a step that does not divide its field as if it were even; so it ge
 list of values, and day and weekday separately.
 """
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
@@ -17,8 +19,9 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
 )
 
 from horae.domain.cron import CronExpression, CronField
-from horae.domain.schedules import CronTrigger, Trigger
+from horae.domain.schedules import CronTrigger, IntervalTrigger, Trigger
 from horae.domain.times import Interval, load_zone
+from horae.sentences import Sentence, SentenceCode
 
 _MICROSECONDS: Final = {
     "day": 86_400_000_000,
@@ -26,55 +29,114 @@ _MICROSECONDS: Final = {
     "minute": 60_000_000,
     "second": 1_000_000,
 }
+GERMAN: Final = "de"
+LANGUAGES: Final = (GERMAN,)
+"""The tags of the languages besides English in which a schedule is put into words."""
+
+
+def words_in_languages(trigger: Trigger) -> dict[str, str]:
+    """Describe when a trigger is due in each language besides English, by the tags of these."""
+    return {language: trigger_in_words(trigger, language) for language in LANGUAGES}
 
 
 @lru_cache(maxsize=10_000)
-def trigger_in_words(trigger: Trigger) -> str:
-    """Describe when a trigger is due.
+def trigger_in_words(trigger: Trigger, language: str = "en") -> str:
+    """Describe when a trigger is due, in English or in one of `LANGUAGES`.
 
     The result is cached, because lists show it often and many schedules have the same trigger.
     """
     if isinstance(trigger, CronTrigger):
         zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
-        return f"{in_words(trigger.expression).removesuffix('.')}{zone}."
+        words = in_words(trigger.expression, language)
+        return f"{words.removesuffix('.')}{zone}."
+    start = ""
+    if trigger.fixed and trigger.initial_start is not None:
+        local = trigger.initial_start.astimezone(load_zone(trigger.timezone))
+        start = f"{local:%Y-%m-%d %H:%M} ({trigger.timezone})"
+    if language == GERMAN:
+        return _interval_in_german(trigger, start)
+    length = _length(trigger.interval, _ENGLISH_UNITS, "and")
     if not trigger.fixed:
-        return f"{_length(trigger.interval).capitalize()} after the end of each run."
-    length = _length(trigger.interval)
+        return f"{length.capitalize()} after the end of each run."
     every = length if " and " in length else length.removeprefix("1 ")
-    if trigger.initial_start is None:
+    if not start:
         return f"Every {every}, by the clock of {trigger.timezone}."
-    local = trigger.initial_start.astimezone(load_zone(trigger.timezone))
-    return f"Every {every}, counted from {local:%Y-%m-%d %H:%M} ({trigger.timezone})."
+    return f"Every {every}, counted from {start}."
 
 
-def _length(interval: Interval) -> str:
+def _interval_in_german(trigger: IntervalTrigger, start: str) -> str:
+    length = _length(trigger.interval, _GERMAN_UNITS, "und")
+    if not trigger.fixed:
+        return f"Im Abstand von {length} nach dem Ende jedes Laufs."
+    if not start:
+        return f"Im Abstand von {length}, nach der Uhr von {trigger.timezone}."
+    return f"Im Abstand von {length}, gezählt ab {start}."
+
+
+_Units = Mapping[str, tuple[str, str]]
+_ENGLISH_UNITS: Final[_Units] = {
+    unit: (unit, f"{unit}s") for unit in ("year", "month", "week", *_MICROSECONDS)
+}
+_GERMAN_UNITS: Final[_Units] = {
+    "year": ("Jahr", "Jahren"),
+    "month": ("Monat", "Monaten"),
+    "week": ("Woche", "Wochen"),
+    "day": ("Tag", "Tagen"),
+    "hour": ("Stunde", "Stunden"),
+    "minute": ("Minute", "Minuten"),
+    "second": ("Sekunde", "Sekunden"),
+}
+
+
+def _length(interval: Interval, units: _Units, conjunction: str) -> str:
     """Describe an interval, as in `1 hour and 30 minutes`."""
+    parts = [f"{count:g} {units[unit][count != 1]}" for count, unit in _parts_of(interval) if count]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
+
+
+def _parts_of(interval: Interval) -> list[tuple[float, str]]:
     if interval.months:
         years, months = divmod(interval.months, 12)
-        return _join([(years, "year"), (months, "month")])
+        return [(years, "year"), (months, "month")]
     if interval.days:
         weeks, days = divmod(interval.days, 7)
-        return _join([(interval.days, "day")] if days else [(weeks, "week")])
+        return [(interval.days, "day")] if days else [(weeks, "week")]
     parts: list[tuple[float, str]] = []
     left = interval.microseconds
     for name, size in _MICROSECONDS.items():
         count, left = divmod(left, size)
         parts.append((count, name))
     parts[-1] = (parts[-1][0] + left / _MICROSECONDS["second"], "second")
-    return _join(parts)
-
-
-def _join(parts: list[tuple[float, str]]) -> str:
-    named = [f"{count:g} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return parts
 
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _SHORTEST_RANGE = 3
 
 
-def in_words(cron: CronExpression) -> str:
-    """Describe when an expression fires, in one English sentence."""
+# cron-descriptor takes the names of days and months from the locale of the process.
+_GERMAN_NAMES: Final = {
+    **dict(
+        zip(
+            _WEEKDAYS,
+            ("Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag"),
+            strict=True,
+        )
+    ),
+    "January": "Januar",
+    "February": "Februar",
+    "March": "März",
+    "May": "Mai",
+    "June": "Juni",
+    "July": "Juli",
+    "October": "Oktober",
+    "December": "Dezember",
+}
+_ENGLISH_NAME: Final = re.compile(rf"\b({'|'.join(_GERMAN_NAMES)})\b")
+
+
+def in_words(cron: CronExpression, language: str = "en") -> str:
+    """Describe when an expression fires, in one sentence."""
     second, minute, hour, day, month, weekday, year = cron.fields
     either = not (day.starts_with_star or weekday.starts_with_star)
     days, weekdays = _spell(day), _spell(weekday)
@@ -83,26 +145,42 @@ def in_words(cron: CronExpression) -> str:
         days = weekdays = "*"
     elif not either and "*" not in (days, weekdays):
         *others, last = [_WEEKDAYS[each] for each in weekday.values]
-        named = f"{', '.join(others)} or {last}" if others else last
-        condition = f", but only if it is a {named}"
+        if language == GERMAN:
+            named = f"{', '.join(others)} oder {last}" if others else last
+            condition = f", aber nur, wenn es ein {named} ist"
+        else:
+            named = f"{', '.join(others)} or {last}" if others else last
+            condition = f", but only if it is a {named}"
         weekdays = "*"
     times = " ".join(map(_rhythm, (second, minute, hour)))
     text = f"{times} {days} {_spell(month)} {weekdays} {_spell(year)}"
     options = Options()
     options.casing_type = CasingTypeEnum.Sentence
-    options.locale_code = "en_US"
+    options.locale_code = "de_DE" if language == GERMAN else "en_US"
     options.use_24hour_time_format = True
     description: str = ExpressionDescriptor(text, options).get_full_description()
-    return f"{description}{condition}."
+    words = f"{description}{condition}."
+    if language == GERMAN:
+        words = _ENGLISH_NAME.sub(lambda found: _GERMAN_NAMES[found[0]], words)
+        words = words.replace(", und ", " und ")
+    return words
 
 
 def daylight_saving_in_words(cron: CronExpression) -> str:
     """Describe what happens to times that daylight saving skips or repeats."""
     if cron.follows_wall_clock:
-        return "It follows the wall clock: nothing in a gap, both passes of a fold."
+        return Sentence(
+            "It follows the wall clock: nothing in a gap, both passes of a fold.",
+            SentenceCode.CLOCKS_FOLLOW_WALL,
+        )
     gap = "at the first moment after the gap" if cron.dst_gap == "shift" else "not at all"
     passes = "in both passes" if cron.dst_fold == "both" else f"in the {cron.dst_fold} pass"
-    return f"A time in a gap fires {gap}, a time in a fold {passes}."
+    return Sentence(
+        f"A time in a gap fires {gap}, a time in a fold {passes}.",
+        SentenceCode.CLOCKS_IN_GAP_AND_FOLD,
+        gap=str(cron.dst_gap),
+        fold=str(cron.dst_fold),
+    )
 
 
 def _rhythm(field: CronField) -> str:

@@ -23,6 +23,7 @@ const node = (part: Partial<HoraeNode>): HoraeNode => ({
   ring_share: 0,
   alive: true,
   cause_of_death: null,
+  cause_of_death_sentence: null,
   ...part,
 })
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from horae.api.models import View, without_parts
+from horae.api.models import OptionalSentence, View, without_parts
 from horae.domain.jobs import WaitReason, Why
 
 
@@ -17,6 +17,7 @@ class JobWhyItem(View):
     text: str = Field(
         description="The reason in one sentence.", examples=["Queue 'mail' is paused."]
     )
+    text_sentence: OptionalSentence = Field(validation_alias="text")
     until: datetime | None = Field(
         description="When the reason ends by itself; null if something has to happen first."
     )
@@ -34,6 +35,7 @@ class JobWhyItem(View):
         description="An estimate of its start; null without ground for one.",
     )
     reckoned: str | None = Field(description="What the estimate follows from.")
+    reckoned_sentence: OptionalSentence = Field(validation_alias="reckoned")
     fails_on: datetime | None = Field(
         validation_alias="fails_at", description="When the job fails if it has not begun."
     )
@@ -54,6 +56,8 @@ def job_why_item(why: Why, *, technical: bool, values: bool) -> JobWhyItem:
     item = JobWhyItem.model_validate(why)
     if not values:
         item.text = without_parts(item.text, why.of_values)
+        if why.of_values:
+            item.text_sentence = None
     if not technical:
         item.note = None
         item.holders = []

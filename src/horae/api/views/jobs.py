@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from horae.api.models import HIDDEN, OfValues, View
+from horae.api.models import HIDDEN, OfValues, SentenceItem, View, sentence_item
 from horae.client.jobs import JobCount, JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
@@ -131,6 +131,7 @@ class JobDetail(JobView):
     waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         None, description="Why a pending job has not started, in one sentence."
     )
+    waiting_reason_sentence: Annotated[SentenceItem | None, OfValues()] = None
     queue_is_paused: bool = Field(
         default=False, description="The job is pending, and its queue is paused."
     )
@@ -240,7 +241,9 @@ class JobViews:
             queues.is_paused, job.queue
         )
         detail.weight = self._database.autocommit(weight_of, job.id)
-        detail.waiting_reason = self._database.autocommit(waiting_reason, job)
+        reason = self._database.autocommit(waiting_reason, job)
+        detail.waiting_reason = reason
+        detail.waiting_reason_sentence = sentence_item(reason)
         return detail
 
     def with_large_values(self, job: Job) -> Job:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from horae.api.models import View, attributes
+from horae.api.models import OptionalSentence, View, attributes
 from horae.client.doctor import Deed, Noun
 from horae.client.operations import Overview
 from horae.domain.jobs import OWN_BACKEND
@@ -85,6 +85,7 @@ class NodeItem(View):
     )
     alive: bool
     cause_of_death: str | None
+    cause_of_death_sentence: OptionalSentence = Field(validation_alias="cause_of_death")
 
 
 class DeadNodeItem(View):
@@ -172,7 +173,9 @@ class ProblemItem(View):
         description="The same for all problems of one cause.", examples=["queue_unserved"]
     )
     message: str
+    message_sentence: OptionalSentence = Field(validation_alias="message")
     advice: str | None
+    advice_sentence: OptionalSentence = Field(validation_alias="advice")
     since: datetime | None = Field(
         description="Since when it has lasted, at least; null if that is unknown."
     )

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AliasPath, BeforeValidator, Field, create_model
 
-from horae.api.models import HIDDEN, OfValues, View, attributes, without_parts
+from horae.api.models import (
+    HIDDEN,
+    OfValues,
+    OptionalSentence,
+    View,
+    attributes,
+    without_parts,
+)
 from horae.client.schedules import SchedulePage, ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
 from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
-from horae.client.words import trigger_in_words
+from horae.client.words import trigger_in_words, words_in_languages
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.domain.schedules.why import WhyKind
 from horae.types import Registry
@@ -56,6 +63,12 @@ class StatisticsItem(View):
     consecutive_crashes: int
 
 
+WORDS_IN: Final[Any] = Field(
+    description="The same sentence in other languages, by their tags.",
+    examples=[{"de": "Um 03:00 (Europe/Berlin)."}],
+)
+
+
 class ScheduleItem(View):
     """A schedule as in a list."""
 
@@ -70,6 +83,7 @@ class ScheduleItem(View):
     words: str = Field(
         description="The trigger in a sentence.", examples=["At 03:00 (Europe/Berlin)."]
     )
+    words_in: dict[str, str] = WORDS_IN
     queue: str
     priority: int
     state: str = Field(description="`idle`, `executing`, `terminating` or `disabled`.")
@@ -169,6 +183,9 @@ class ScheduleDetail(_WithRules):
     waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         description="Why the run in progress has not started, if it is pending."
     )
+    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
+        validation_alias="waiting_reason"
+    )
 
 
 class BackfillResult(View):
@@ -218,6 +235,9 @@ class TickItem(View):
     )
     waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         description="Why its run has not started, if it is pending."
+    )
+    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
+        validation_alias="waiting_reason"
     )
 
 
@@ -298,6 +318,9 @@ class WhyItem(View):
     job_state: str | None
     job_error: Annotated[str | None, OfValues(HIDDEN)]
     waiting_reason: Annotated[str | None, OfValues(HIDDEN)]
+    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
+        validation_alias="waiting_reason"
+    )
     blocked_by: int | None = Field(description="The job of the run that was in progress.")
     disabled_reason: str | None
     paused_by: str | None
@@ -328,6 +351,7 @@ class ClockChangeItem(View):
     text: str | None = Field(
         description="What it does to times of the schedule; null if it concerns none."
     )
+    text_sentence: OptionalSentence = Field(validation_alias="text")
 
 
 class PreviewItem(View):
@@ -341,9 +365,11 @@ class PreviewItem(View):
         )
     )
     words: str
+    words_in: dict[str, str] = WORDS_IN
     daylight_saving: str | None = Field(
         description="What happens to times that daylight saving skips or repeats."
     )
+    daylight_saving_sentence: OptionalSentence = Field(validation_alias="daylight_saving")
     times: list[datetime] = Field(
         description=(
             "The next starts, with the offset of the zone; for an interval that is counted from the"
@@ -462,5 +488,10 @@ def schedulable_types(registry: Registry) -> SchedulableTypes:
 
 def _values(view: ScheduleView) -> dict[str, Any]:
     trigger = view.rules.trigger
-    words = {"trigger": trigger, "timezone": trigger.timezone, "words": trigger_in_words(trigger)}
+    words: dict[str, Any] = {
+        "trigger": trigger,
+        "timezone": trigger.timezone,
+        "words": trigger_in_words(trigger),
+        "words_in": words_in_languages(trigger),
+    }
     return {**attributes(view), **words, "statistics": statistics_item(view)}

@@ -15,6 +15,7 @@ from horae.client.doctor.finding import (
 )
 from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import DATABASE_ERRORS, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs import JobFilter, reading
@@ -76,17 +77,32 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     if status.ahead and status.usable:
         return warning(
             "migrations",
-            f"a newer version has migrated the database (revision {status.current}; this program"
-            f" knows {status.head}), and its tables are compatible with this program",
-            "Replace this program by the newer version when convenient.",
+            Sentence(
+                f"a newer version has migrated the database (revision {status.current}; this"
+                f" program knows {status.head}), and its tables are compatible with this program",
+                SentenceCode.SCHEMA_NEWER,
+                current=status.current,
+                known=status.head,
+                compatible=True,
+            ),
+            Sentence(
+                "Replace this program by the newer version when convenient.",
+                SentenceCode.DO_REPLACE_PROGRAM,
+            ),
             kind="schema_newer",
         )
     if status.ahead:
         return problem(
             "migrations",
-            f"a newer version has migrated the database (revision {status.current}; this program"
-            f" knows {status.head})",
-            "Upgrade this program.",
+            Sentence(
+                f"a newer version has migrated the database (revision {status.current}; this"
+                f" program knows {status.head})",
+                SentenceCode.SCHEMA_NEWER,
+                current=status.current,
+                known=status.head,
+                compatible=False,
+            ),
+            Sentence("Upgrade this program.", SentenceCode.DO_UPGRADE_PROGRAM),
             kind="schema_newer",
         )
     if not status.pending:
@@ -94,15 +110,28 @@ def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     if owned:
         return warning(
             "migrations",
-            f"revision {', '.join(status.pending)} is pending",
-            "No action needed: the next start migrates a SQLite file. To migrate it now, run `horae"
-            " migrate up`.",
+            Sentence(
+                f"revision {', '.join(status.pending)} is pending",
+                SentenceCode.SCHEMA_OLD,
+                pending=list(status.pending),
+                refused=False,
+            ),
+            Sentence(
+                "No action needed: the next start migrates a SQLite file. To migrate it now, run"
+                " `horae migrate up`.",
+                SentenceCode.DO_MIGRATE_FILE,
+            ),
             kind="schema_old",
         )
     return problem(
         "migrations",
-        f"revision {', '.join(status.pending)} is pending, so nodes refuse to start",
-        "Run `horae migrate up`.",
+        Sentence(
+            f"revision {', '.join(status.pending)} is pending, so nodes refuse to start",
+            SentenceCode.SCHEMA_OLD,
+            pending=list(status.pending),
+            refused=True,
+        ),
+        Sentence("Run `horae migrate up`.", SentenceCode.DO_MIGRATE),
         kind="schema_old",
     )
 

@@ -14,7 +14,8 @@ from horae.client.doctor.finding import (
     problem,
     warning,
 )
-from horae.client.doctor.work import NO_CHANGES, by_whom
+from horae.client.doctor.work import NO_CHANGES, START_NODE, by_whom
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.nodes import NodeView
 from horae.storage.operations import LastChange
 from horae.storage.schedules import (
@@ -27,7 +28,8 @@ from horae.storage.schedules import (
 
 CHECK: Final = "schedules"
 NAMED: Final = 5
-"""Maximum number of schedules of one kind that are named; further ones are only count_of."""
+"""Maximum number of schedules of one kind that are named; further ones are only counted."""
+LIST: Final = Sentence("See `horae schedules list`.", SentenceCode.DO_LIST_SCHEDULES)
 
 
 def schedule_findings(
@@ -53,23 +55,41 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
         if enabled and alive and not fires:
             yield warning(
                 CHECK,
-                f"{count_of(enabled, 'enabled schedule')}, and no live node has the role scheduler,"
-                " so none will start",
-                "Start one: `horae run module:attribute --roles scheduler`.",
+                Sentence(
+                    f"{count_of(enabled, 'enabled schedule')}, and no live node has the role"
+                    " scheduler, so none will start",
+                    SentenceCode.NODES_WITHOUT_SCHEDULER,
+                    schedules=enabled,
+                ),
+                Sentence(
+                    "Start one: `horae run module:attribute --roles scheduler`.",
+                    SentenceCode.DO_START_SCHEDULER,
+                ),
                 kind="no_scheduler",
             )
         return
     others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
-    what = (
+    text = (
         f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but"
-        " did not"
+        f" did not{'' if fires else ': no node fires schedules'}"
+    )
+    what = Sentence(
+        text,
+        SentenceCode.SCHEDULE_OVERDUE,
+        schedule=overdue.name,
+        more=overdue.count - 1,
+        seconds=overdue.seconds,
+        without_node=not fires,
     )
     since = timedelta(seconds=overdue.seconds)
     if fires:
         yield problem(
             CHECK,
             what,
-            "Read the logs of the nodes: they cannot start schedules, or cannot keep up.",
+            Sentence(
+                "Read the logs of the nodes: they cannot start schedules, or cannot keep up.",
+                SentenceCode.DO_READ_LOGS,
+            ),
             kind="schedule_late",
             since=since,
             about=About(Noun.SCHEDULE, overdue.name),
@@ -77,8 +97,8 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
     else:
         yield problem(
             CHECK,
-            f"{what}: no node fires schedules",
-            "Start one: `horae run module:attribute`.",
+            what,
+            START_NODE,
             kind="no_scheduler",
             since=since,
             about=About(Noun.SCHEDULE, overdue.name),
@@ -91,9 +111,20 @@ def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
         times = "a run" if each.count == 1 else f"{each.count} runs"
         yield problem(
             CHECK,
-            f"{each.name!r} has missed {times}, the first due at"
-            f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})",
-            f"`horae schedules run {each.id}` starts a run now.",
+            Sentence(
+                f"{each.name!r} has missed {times}, the first due at"
+                f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})",
+                SentenceCode.SCHEDULE_MISSED,
+                schedule=each.name,
+                runs=each.count,
+                at=each.nominal_time,
+                reason=str(each.reason),
+            ),
+            Sentence(
+                f"`horae schedules run {each.id}` starts a run now.",
+                SentenceCode.DO_RUN_SCHEDULE,
+                id=each.id,
+            ),
             kind="schedule_missed",
             since=each.nominal_time,
             about=About(Noun.SCHEDULE, each.name, str(each.id)),
@@ -101,8 +132,10 @@ def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
     if (more := len(missed) - NAMED) > 0:
         yield problem(
             CHECK,
-            f"{more} more have missed runs",
-            "See `horae schedules list`.",
+            Sentence(
+                f"{more} more have missed runs", SentenceCode.MORE_SCHEDULES_MISSED, count=more
+            ),
+            LIST,
             kind="schedule_missed",
         )
 
@@ -119,8 +152,19 @@ def paused_findings(
         since = "" if change is None else f" since {change.at:%Y-%m-%d %H:%M} UTC"
         yield warning(
             CHECK,
-            f"{each.name!r} has been paused{since}{by_whom(change, each.note)}",
-            f"To continue, run `horae schedules resume {each.id}`.",
+            Sentence(
+                f"{each.name!r} has been paused{since}{by_whom(change, each.note)}",
+                SentenceCode.SCHEDULE_PAUSED_SINCE,
+                schedule=each.name,
+                since=None if change is None else change.at,
+                by=None if change is None else change.actor,
+                note=each.note,
+            ),
+            Sentence(
+                f"To continue, run `horae schedules resume {each.id}`.",
+                SentenceCode.DO_RESUME_SCHEDULE,
+                id=each.id,
+            ),
             kind="schedule_paused",
             since=None if change is None else change.at,
             about=About(Noun.SCHEDULE, each.name, str(each.id)),
@@ -129,8 +173,12 @@ def paused_findings(
     if (more := count - len(paused)) > 0:
         yield warning(
             CHECK,
-            f"{more} more {'is' if more == 1 else 'are'} paused",
-            "See `horae schedules list`.",
+            Sentence(
+                f"{more} more {'is' if more == 1 else 'are'} paused",
+                SentenceCode.MORE_SCHEDULES_PAUSED,
+                count=more,
+            ),
+            LIST,
             kind="schedule_paused",
         )
 
@@ -140,25 +188,33 @@ def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
     for is_interval, advice in (
         (
             False,
-            (
+            Sentence(
                 "Set the clock right, or wait; `horae schedules run NAME` starts a run in the"
-                " meantime."
+                " meantime.",
+                SentenceCode.DO_SET_CLOCK,
             ),
         ),
         (
             True,
-            (
+            Sentence(
                 "A node pulls their next starts in within seconds: start one, `horae run"
-                " module:attribute`."
+                " module:attribute`.",
+                SentenceCode.DO_START_NODE_FOR_INTERVALS,
             ),
         ),
     ):
         found = [each for each in waiting if each.is_interval is is_interval]
         if not found:
             continue
-        named = ", ".join(
-            f"{each.name!r} until {each.next_start:%Y-%m-%d %H:%M:%S} UTC" for each in found[:NAMED]
-        )
+        named = [
+            Sentence(
+                f"{each.name!r} until {each.next_start:%Y-%m-%d %H:%M:%S} UTC",
+                SentenceCode.SCHEDULE_UNTIL,
+                schedule=each.name,
+                at=each.next_start,
+            )
+            for each in found[:NAMED]
+        ]
         others = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         why = (
             "intervals wait for their next start"
@@ -167,7 +223,13 @@ def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
         )
         yield warning(
             CHECK,
-            f"the clock of the database was set back; {why}: {named}{others}",
+            Sentence(
+                f"the clock of the database was set back; {why}: {', '.join(named)}{others}",
+                SentenceCode.CLOCK_SET_BACK,
+                intervals=is_interval,
+                named=named,
+                more=len(found) - len(named),
+            ),
             advice,
             kind="clock_set_back",
         )
@@ -179,10 +241,19 @@ def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     for each in disabled[:NAMED]:
         yield problem(
             CHECK,
-            f"{each.name!r} is disabled, because its retries are used up:"
-            f" {count_of(each.streak, 'failure')} in a row",
-            f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
-            f" resume {each.id}`.",
+            Sentence(
+                f"{each.name!r} is disabled, because its retries are used up:"
+                f" {count_of(each.streak, 'failure')} in a row",
+                SentenceCode.SCHEDULE_GAVE_UP,
+                schedule=each.name,
+                failures=each.streak,
+            ),
+            Sentence(
+                f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
+                f" resume {each.id}`.",
+                SentenceCode.DO_SEE_ERRORS_AND_RESUME,
+                id=each.id,
+            ),
             kind="schedule_disabled",
             since=each.succeeded_at,
             about=About(Noun.SCHEDULE, each.name, str(each.id)),
@@ -191,16 +262,27 @@ def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     if (more := len(disabled) - NAMED) > 0:
         yield problem(
             CHECK,
-            f"{more} more are disabled after failures",
-            "See `horae schedules list`.",
+            Sentence(
+                f"{more} more are disabled after failures",
+                SentenceCode.MORE_SCHEDULES_DISABLED,
+                count=more,
+            ),
+            LIST,
             kind="schedule_disabled",
         )
     others = [each for each in failing if not each.gave_up]
     for each in others[:NAMED]:
         yield warning(
             CHECK,
-            f"{each.name!r} keeps failing: {count_of(each.streak, 'failure')} in a row",
-            f"See `horae schedules errors {each.id}`.",
+            Sentence(
+                f"{each.name!r} keeps failing: {count_of(each.streak, 'failure')} in a row",
+                SentenceCode.SCHEDULE_FAILING,
+                schedule=each.name,
+                failures=each.streak,
+            ),
+            Sentence(
+                f"See `horae schedules errors {each.id}`.", SentenceCode.DO_SEE_ERRORS, id=each.id
+            ),
             kind="schedule_failing",
             since=each.succeeded_at,
             about=About(Noun.SCHEDULE, each.name, str(each.id)),
@@ -209,8 +291,12 @@ def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     if (more := len(others) - NAMED) > 0:
         yield warning(
             CHECK,
-            f"{more} more have failed several times in a row",
-            "See `horae schedules list`.",
+            Sentence(
+                f"{more} more have failed several times in a row",
+                SentenceCode.MORE_SCHEDULES_FAILING,
+                count=more,
+            ),
+            LIST,
             kind="schedule_failing",
         )
 
@@ -225,13 +311,22 @@ def _report_unknown(
     served = {name for view in workers for name in view.types}
     for kind, count in sorted(troubles.job_types.items()):
         if kind not in served:
-            known_here = ", but this application does" if kind in known else ""
+            known_here = kind in known
             yield problem(
                 CHECK,
-                f"{count_of(count, 'schedule')} for jobs of type {kind!r}, which no live node"
-                f" knows{known_here}",
-                "Run a node of the application that declares it, or delete the schedules if the"
-                " type is gone.",
+                Sentence(
+                    f"{count_of(count, 'schedule')} for jobs of type {kind!r}, which no live node"
+                    f" knows{', but this application does' if known_here else ''}",
+                    SentenceCode.SCHEDULES_TYPE_UNKNOWN,
+                    schedules=count,
+                    type=kind,
+                    known_here=known_here,
+                ),
+                Sentence(
+                    "Run a node of the application that declares it, or delete the schedules if the"
+                    " type is gone.",
+                    SentenceCode.DO_RUN_OR_DELETE_SCHEDULES,
+                ),
                 kind="type_unknown",
                 about=About(Noun.TYPE, kind),
             )

@@ -16,6 +16,7 @@ from horae.client.doctor.finding import (
     problem,
 )
 from horae.client.doctor.work import pending_query
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView
 from horae.storage.queues import DueJobs, QueueView, depth
@@ -66,9 +67,18 @@ def late_queue_findings(late: Collection[LateQueue]) -> Iterator[Finding]:
     for each in late:
         yield problem(
             "queues",
-            f"queue {each.name!r} is behind: a job has been due for {length_of(each.seconds)}, and"
-            f" {count_of(each.due, 'job')} {'waits' if each.due == 1 else 'wait'} for long",
-            "Add slots: start a node, or raise --concurrency; or look at what fills them.",
+            Sentence(
+                f"queue {each.name!r} is behind: a job has been due for {length_of(each.seconds)},"
+                f" and {count_of(each.due, 'job')} {'waits' if each.due == 1 else 'wait'} for long",
+                SentenceCode.QUEUE_LATE,
+                queue=each.name,
+                seconds=each.seconds,
+                jobs=each.due,
+            ),
+            Sentence(
+                "Add slots: start a node, or raise --concurrency; or look at what fills them.",
+                SentenceCode.DO_ADD_SLOTS,
+            ),
             kind="queue_late",
             since=timedelta(seconds=each.seconds),
             about=About(Noun.QUEUE, each.name),
@@ -82,10 +92,20 @@ def idle_findings(idle: Collection[IdleSlots]) -> Iterator[Finding]:
     for each in idle:
         yield problem(
             "queues",
-            f"{count_of(each.due, 'job')} due in queue {each.queue!r} and"
-            f" {count_of(each.free, 'slot')} free for them, but nothing was claimed in"
-            f" {length_of(each.seconds)}",
-            "Read the logs of the nodes that serve this queue.",
+            Sentence(
+                f"{count_of(each.due, 'job')} due in queue {each.queue!r} and"
+                f" {count_of(each.free, 'slot')} free for them, but nothing was claimed in"
+                f" {length_of(each.seconds)}",
+                SentenceCode.NOTHING_CLAIMED,
+                queue=each.queue,
+                jobs=each.due,
+                free=each.free,
+                seconds=each.seconds,
+            ),
+            Sentence(
+                "Read the logs of the nodes that serve this queue.",
+                SentenceCode.DO_READ_LOGS_OF_QUEUE,
+            ),
             kind="nothing_claimed",
             since=timedelta(seconds=each.seconds),
             about=About(Noun.QUEUE, each.queue),

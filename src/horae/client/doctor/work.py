@@ -17,6 +17,7 @@ from horae.client.doctor.finding import (
     warning,
 )
 from horae.domain.jobs import CELERY, Field, JobState, written_term
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import DeadNode, NodeView
 from horae.storage.operations import DueWork, LastChange
@@ -26,6 +27,10 @@ from horae.types.waiting_jobs import Misfit
 Dead = tuple[NodeView, str]
 
 NO_CHANGES: Final[Mapping[str, LastChange]] = {}
+START_NODE: Final = Sentence("Start one: `horae run module:attribute`.", SentenceCode.DO_START_NODE)
+START_WORKER: Final = Sentence(
+    "Start one: `horae run module:attribute --roles worker`.", SentenceCode.DO_START_WORKER
+)
 UNSENT_AFTER: Final = 10.0
 """Seconds within which a message about a due job of a backend should have been sent."""
 
@@ -48,8 +53,13 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     elif alive:
         yield warning(
             "nodes",
-            f"{count_of(len(alive), 'node')} alive, and none has the role worker, so no job runs",
-            "Start one: `horae run module:attribute --roles worker`.",
+            Sentence(
+                f"{count_of(len(alive), 'node')} alive, and none has the role worker, so no job"
+                " runs",
+                SentenceCode.NODES_WITHOUT_WORKER,
+                nodes=len(alive),
+            ),
+            START_WORKER,
             kind="no_worker",
         )
     elif not dead:
@@ -63,11 +73,22 @@ def lost_findings(died: Iterable[DeadNode]) -> Iterator[Finding]:
     for node in died:
         failed = node.jobs.get(JobState.FAILED, 0)
         report = problem if failed else warning
+        host = node.host.partition("/")[0]
+        fate = fate_of(node.jobs)
         yield report(
             "nodes",
-            f"node {node.name!r} (pid {node.pid} on {node.host.partition('/')[0]}) has died;"
-            f" {fate_of(node.jobs)}",
-            "Look for its last log lines: was it killed, or out of memory?",
+            Sentence(
+                f"node {node.name!r} (pid {node.pid} on {host}) has died; {fate}",
+                SentenceCode.NODE_DIED,
+                node=node.name,
+                pid=node.pid,
+                host=host,
+                fate=fate,
+            ),
+            Sentence(
+                "Look for its last log lines: was it killed, or out of memory?",
+                SentenceCode.DO_READ_LAST_LINES,
+            ),
             kind="node_lost",
             since=node.died_at,
             about=About(Noun.NODE, node.name, node.id),
@@ -77,11 +98,23 @@ def lost_findings(died: Iterable[DeadNode]) -> Iterator[Finding]:
 def fate_of(jobs: Mapping[str, int]) -> str:
     """Return what has become of the jobs that a dead node held: `it held 2 jobs: 2 run again`."""
     if not jobs:
-        return "it held no job"
-    parts = ", ".join(
-        f"{count} {_FATES.get(state, state)}" for state, count in sorted(jobs.items())
+        return Sentence("it held no job", SentenceCode.FATE_NO_JOB)
+    parts = [
+        Sentence(
+            f"{count} {_FATES.get(state, state)}",
+            SentenceCode.FATE_PART,
+            count=count,
+            state=str(state),
+        )
+        for state, count in sorted(jobs.items())
+    ]
+    total = sum(jobs.values())
+    return Sentence(
+        f"it held {count_of(total, 'job')}: {', '.join(parts)}",
+        SentenceCode.FATE_OF_JOBS,
+        count=total,
+        parts=parts,
     )
-    return f"it held {count_of(sum(jobs.values()), 'job')}: {parts}"
 
 
 _FATES: Final[Mapping[str, str]] = {
@@ -96,14 +129,25 @@ def queue_findings(
     """Report paused queues. `changes`: the last pause of each, if it is known."""
     for queue in queues:
         if queue.paused_at is not None:
-            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + by_whom(
-                changes.get(queue.name), queue.note
-            )
+            change = changes.get(queue.name)
+            since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + by_whom(change, queue.note)
             waiting = f"{count_of(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
-                f"queue {queue.name!r} has been paused since {since}; {waiting}",
-                f"To continue, run `horae queues resume {queue.name}`.",
+                Sentence(
+                    f"queue {queue.name!r} has been paused since {since}; {waiting}",
+                    SentenceCode.QUEUE_PAUSED_SINCE,
+                    queue=queue.name,
+                    since=queue.paused_at,
+                    by=None if change is None else change.actor,
+                    note=queue.note,
+                    jobs=queue.pending,
+                ),
+                Sentence(
+                    f"To continue, run `horae queues resume {queue.name}`.",
+                    SentenceCode.DO_RESUME_QUEUE,
+                    queue=queue.name,
+                ),
                 kind="queue_paused",
                 since=queue.paused_at,
                 about=About(Noun.QUEUE, queue.name),
@@ -119,8 +163,14 @@ def pause_findings(pause: Pause | None) -> Iterator[Finding]:
         since = f"{pause.since:%Y-%m-%d %H:%M} UTC" + by_whom(by, pause.note)
         yield warning(
             "queues",
-            f"everything has been paused since {since}: no job starts, and no schedule fires",
-            "To continue, run `horae resume --all`.",
+            Sentence(
+                f"everything has been paused since {since}: no job starts, and no schedule fires",
+                SentenceCode.EVERYTHING_PAUSED_SINCE,
+                since=pause.since,
+                by=pause.by,
+                note=pause.note,
+            ),
+            Sentence("To continue, run `horae resume --all`.", SentenceCode.DO_RESUME_EVERYTHING),
             kind="everything_paused",
             since=pause.since,
             about=About(Noun.EVERYTHING, "everything"),
@@ -159,10 +209,16 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
             yield problem(
                 "work",
-                f"{_describe(work)} {_waits(work.count)}: a backend runs them, and no node has"
-                " sent it a message",
-                "Run a node or a Celery worker of the application that names this backend, and"
-                " check its broker.",
+                Sentence(
+                    f"{_describe(work)}: a backend runs them, and no node has sent it a message",
+                    SentenceCode.WORK_UNSENT,
+                    work=_describe(work),
+                ),
+                Sentence(
+                    "Run a node or a Celery worker of the application that names this backend, and"
+                    " check its broker.",
+                    SentenceCode.DO_CHECK_BROKER,
+                ),
                 **_of_work("work_unsent", work),
             )
 
@@ -173,8 +229,11 @@ def wait_findings(hindrances: Iterable[str]) -> Iterator[Finding]:
         yield problem(
             "waits",
             why,
-            "Cancel one of these jobs; then start what waits after the others: `after`, or a group"
-            " with `then`.",
+            Sentence(
+                "Cancel one of these jobs; then start what waits after the others: `after`, or a"
+                " group with `then`.",
+                SentenceCode.DO_CANCEL_A_WAIT,
+            ),
             kind="waits_for_ever",
         )
 
@@ -216,46 +275,75 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
         what += [f"{item.owed} wait for a hook"] if item.owed else []
         yield warning(
             "hooks",
-            f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows the"
-            " type",
-            "Run a node of the application that declares it; if the type is gone, "
-            f"`horae jobs clean --unknown {item.type}` deletes them.",
+            Sentence(
+                f"ended jobs of type {item.type!r}: {' and '.join(what)}, and no live node knows"
+                " the type",
+                SentenceCode.HOOKS_LEFT,
+                type=item.type,
+                to_delete=item.past_keeping,
+                owed=item.owed,
+            ),
+            Sentence(
+                "Run a node of the application that declares it; if the type is gone, "
+                f"`horae jobs clean --unknown {item.type}` deletes them.",
+                SentenceCode.DO_RUN_OR_CLEAN,
+                type=item.type,
+            ),
             kind="hooks_left",
             about=About(Noun.TYPE, item.type),
         )
 
 
 def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
-    what = f"{_describe(work)} {_waits(work.count)}"
-    if work.awaited:
-        what = f"{what}, for the end of {work.awaited} of which groups or other jobs wait"
+    what = _describe(work, awaited=work.awaited)
     if not alive:
         return problem(
             "work",
-            f"{what}, and no node runs",
-            "Start one: `horae run module:attribute`.",
+            Sentence(f"{what}, and no node runs", SentenceCode.WORK_WITHOUT_NODE, work=what),
+            START_NODE,
             **_of_work("no_worker", work),
         )
     if not any(view.is_worker for view in alive):
         return problem(
             "work",
-            f"{what}, and no node runs jobs: none has the role worker",
-            "Start one: `horae run module:attribute --roles worker`.",
+            Sentence(
+                f"{what}, and no node runs jobs: none has the role worker",
+                SentenceCode.WORK_WITHOUT_WORKER,
+                work=what,
+            ),
+            START_WORKER,
             **_of_work("no_worker", work),
         )
     if not any(view.knows(work.type) for view in alive):
-        known_here = ", but this application does" if work.type in known else ""
+        known_here = work.type in known
         return problem(
             "work",
-            f"{what}: no live node knows this type{known_here}",
-            "Run a node of the application that declares it, or cancel the jobs if the type is"
-            " gone.",
+            Sentence(
+                f"{what}: no live node knows this type"
+                f"{', but this application does' if known_here else ''}",
+                SentenceCode.WORK_TYPE_UNKNOWN,
+                work=what,
+                known_here=known_here,
+            ),
+            Sentence(
+                "Run a node of the application that declares it, or cancel the jobs if the type is"
+                " gone.",
+                SentenceCode.DO_RUN_DECLARING_NODE,
+            ),
             **_of_work("type_unknown", work),
         )
     return problem(
         "work",
-        f"{what}: no live node that knows the type serves this queue",
-        f"Run a node with --queues {work.queue}, or without --queues.",
+        Sentence(
+            f"{what}: no live node that knows the type serves this queue",
+            SentenceCode.WORK_QUEUE_UNSERVED,
+            work=what,
+        ),
+        Sentence(
+            f"Run a node with --queues {work.queue}, or without --queues.",
+            SentenceCode.DO_SERVE_QUEUE,
+            queue=work.queue,
+        ),
         **_of_work("queue_unserved", work),
     )
 
@@ -281,11 +369,19 @@ def _of_work(kind: str, work: DueWork) -> Details:
     )
 
 
-def _describe(work: DueWork) -> str:
+def _describe(work: DueWork, *, awaited: int = 0) -> Sentence:
+    """Say how much work waits; `awaited`: for the end of how many of the jobs others wait."""
     number = count_of(work.count, "due job")
-    return (
+    others = f", for the end of {awaited} of which groups or other jobs wait" if awaited else ""
+    return Sentence(
         f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for"
-        f" {work.oldest:.0f} s)"
+        f" {work.oldest:.0f} s) {_waits(work.count)}{others}",
+        SentenceCode.DUE_WORK,
+        jobs=work.count,
+        type=work.type,
+        queue=work.queue,
+        seconds=work.oldest,
+        awaited=awaited,
     )
 
 
@@ -294,10 +390,18 @@ def _waits(count: int) -> str:
 
 
 def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
-    what = (
+    text = (
         f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds"
         f" {count_of(view.running, 'job')}"
     )
+    values: dict[str, str | int] = {
+        "id": view.id,
+        "node": view.name,
+        "pid": view.pid,
+        "cause": cause,
+        "jobs": view.running,
+    }
+    what = Sentence(text, SentenceCode.NODE_DEAD, **values)
     details = Details(kind="node_dead", about=About(Noun.NODE, view.name, view.id))
     if view.lock_key is not None:  # a node without a session lock writes no heartbeats
         details["since"] = view.heartbeat_at
@@ -305,19 +409,29 @@ def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
         return warning(
             "nodes",
             what,
-            "No action needed: a live node takes over its jobs within seconds.",
+            Sentence(
+                "No action needed: a live node takes over its jobs within seconds.",
+                SentenceCode.DO_NOTHING_JOBS_MOVE,
+            ),
             **details,
         )
     if view.running:
         return problem(
             "nodes",
-            f"{what}, and no live node rescues them",
-            "Start a node: `horae run module:attribute`.",
+            Sentence(
+                f"{text}, and no live node rescues them",
+                SentenceCode.NODE_DEAD_UNRESCUED,
+                **values,
+            ),
+            Sentence("Start a node: `horae run module:attribute`.", SentenceCode.DO_START_NODE),
             **details,
         )
     return warning(
         "nodes",
         what,
-        "No action needed: the next node that starts removes it from the list.",
+        Sentence(
+            "No action needed: the next node that starts removes it from the list.",
+            SentenceCode.DO_NOTHING_ROW_GOES,
+        ),
         **details,
     )

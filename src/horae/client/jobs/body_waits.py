@@ -12,6 +12,7 @@ from horae.domain.jobs import JobId, Wait, WaitTarget, circle_of, described
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.live import LiveStore
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups, is_in_force, prerequisites, why_held_by_waiting
 from horae.types import Attempt
@@ -88,7 +89,11 @@ class BodyWaits:
             circle = circle_of(wait, waits, before)
             if circle is not None and (jobs := frozenset(circle)) not in seen:
                 seen.add(jobs)
-                yield f"{described(circle)}: a circle, in which no job will ever end"
+                yield Sentence(
+                    f"{described(circle)}: a circle, in which no job will ever end",
+                    SentenceCode.WAITS_IN_CIRCLE,
+                    circle=[f"{each.kind} {each.id}" for each in circle],
+                )
             if (
                 why := self.database.autocommit(_why_taken_up, wait.awaited, waiting)
             ) is not None and why not in seen:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why
 from horae.live import LiveStore
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import LATEST, Database
 from horae.storage.jobs import waiting_reason
 from horae.storage.operations import change_log
@@ -85,19 +86,27 @@ def _estimate(
     ahead = waiting.ahead or 0
     match waiting.reason:
         case WaitReason.PLANNED | WaitReason.RETRY:
-            return job.run_at, "the planned time; later if no slot is free then"
+            return job.run_at, Sentence(
+                "the planned time; later if no slot is free then", SentenceCode.RECKONED_BY_PLAN
+            )
         case WaitReason.NEXT:
-            return now, "a slot is free"
+            return now, Sentence("a slot is free", SentenceCode.RECKONED_BY_FREE_SLOT)
         case WaitReason.LIMIT if waiting.until is not None and waiting.every is not None:
             after = timedelta(seconds=min(ahead * waiting.every, timedelta.max.total_seconds() - 1))
-            return _later(waiting.until, after), "the rate of the limit"
+            reckoned = Sentence("the rate of the limit", SentenceCode.RECKONED_BY_LIMIT)
+            return _later(waiting.until, after), reckoned
         case _:
             pace = waiting_reason.ends_per_second(connection, job, waiting)
             if pace is None:
                 return None, None
             least = "at least; " if waiting.ahead_is_least else ""
             after = timedelta(seconds=(ahead + 1) / pace)
-            return _later(now, after), f"{least}{pace * 60:,.3g} such jobs ended a minute lately"
+            return _later(now, after), Sentence(
+                f"{least}{pace * 60:,.3g} such jobs ended a minute lately",
+                SentenceCode.RECKONED_BY_PACE,
+                per_minute=pace * 60,
+                at_least=waiting.ahead_is_least,
+            )
 
 
 def _later(moment: datetime, after: timedelta) -> datetime:
@@ -112,13 +121,31 @@ def _running(job: Job, *, stopping: bool) -> Why:
         progress = f"{progress}, {quoted(job.label)}"
     if job.state is JobState.CANCELLED:
         by = "" if job.cancelled_by is None else f" by {quoted(job.cancelled_by)}"
-        text = f"It was cancelled{by}, and its body has not stopped yet."
+        text = Sentence(
+            f"It was cancelled{by}, and its body has not stopped yet.",
+            SentenceCode.JOB_CANCELLED_STOPPING,
+            by=job.cancelled_by,
+        )
     elif job.ended:
-        text = f"It has {job.state.value}, and its body has not stopped yet."
+        text = Sentence(
+            f"It has {job.state.value}, and its body has not stopped yet.",
+            SentenceCode.JOB_ENDED_STOPPING,
+            state=job.state.value,
+        )
     elif stopping:
-        text = f"It is being cancelled: its body was told to stop, at {progress}."
+        text = Sentence(
+            f"It is being cancelled: its body was told to stop, at {progress}.",
+            SentenceCode.JOB_STOPPING,
+            percentage=job.progress_percentage,
+            label=job.label,
+        )
     else:
-        text = f"It runs, at {progress}."
+        text = Sentence(
+            f"It runs, at {progress}.",
+            SentenceCode.JOB_RUNS,
+            percentage=job.progress_percentage,
+            label=job.label,
+        )
     return Why(
         job_id=job.id,
         state=job.state,
@@ -135,14 +162,19 @@ def _ended(job: Job) -> Why:
     shown: tuple[str, ...] = ()
     match job.state:
         case JobState.FINISHED:
-            text = "It finished."
-        case JobState.CANCELLED if job.cancelled_by is not None:
-            text = f"It was cancelled by {quoted(job.cancelled_by)}."
+            text = Sentence("It finished.", SentenceCode.JOB_FINISHED)
         case JobState.CANCELLED:
-            text = "It was cancelled."
+            by = "" if job.cancelled_by is None else f" by {quoted(job.cancelled_by)}"
+            text = Sentence(
+                f"It was cancelled{by}.", SentenceCode.JOB_CANCELLED, by=job.cancelled_by
+            )
         case _:
             reason = job.human_readable_error
-            text = f"It failed: {reason}" if reason else "It failed."
+            text = Sentence(
+                f"It failed: {reason}" if reason else "It failed.",
+                SentenceCode.JOB_FAILED,
+                why=reason,
+            )
             shown = (f": {reason}",) if reason and job.error_code is None else ()
     return Why(
         job_id=job.id,

@@ -4,7 +4,8 @@ from typing import Final
 
 from horae.domain.jobs import Field, HasParameter, Is, Query, Term, parse_query
 from horae.errors import InvalidQuery
-from horae.quoting import did_you_mean, quoted
+from horae.quoting import did_you_mean, most_similar, quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Reads
 from horae.storage.jobs.search import Search
 from horae.storage.schedules import ids_by_name
@@ -50,23 +51,36 @@ def _types_with(path: tuple[str, ...], term: Term, registry: Registry, query: Qu
         return open_in
     name = ".".join(path)
     if Searchability.SECRET in answers.values():
-        raise _refused(f"params.{name}: secret parameters cannot be searched", term, query)
+        problem = Sentence(
+            f"params.{name}: secret parameters cannot be searched",
+            SentenceCode.QUERY_PARAMETER_SECRET,
+            name=name,
+        )
+        raise _refused(problem, term, query)
     # Users who see only their own jobs do not learn which parameters there are.
     fields = [each for model in models.values() for each in model.model_fields]
     known = [*map(str, Field), *(fields if query.technical else ())]
-    raise _refused(
+    problem = Sentence(
         f"params.{name}: no job type that this program declares has this parameter in a"
         f" Pydantic model or as an argument{did_you_mean(path[0], known)}; on the command line,"
         " --app names the program",
-        term,
-        query,
+        SentenceCode.QUERY_PARAMETER_UNKNOWN,
+        name=name,
+        meant=most_similar(path[0], known),
     )
+    raise _refused(problem, term, query)
 
 
 def _refused(problem: str, term: Term, query: Query) -> InvalidQuery:
     position, length = term.place
     return InvalidQuery(
-        f"query, character {position}: {problem}",
+        Sentence(
+            f"query, character {position}: {problem}",
+            SentenceCode.QUERY_AT,
+            position=position,
+            term=None,
+            problem=problem,
+        ),
         text=query.text,
         position=position,
         length=length,

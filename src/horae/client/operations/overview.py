@@ -25,6 +25,7 @@ from horae.client.doctor import (
 )
 from horae.client.jobs import BodyWaits
 from horae.domain.jobs import Field, JobState, written_term
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Database, Reads, unreadable_rows
 from horae.storage.jobs import LeftoverJobs, owed_hooks, reading
 from horae.storage.migrations import runner
@@ -162,8 +163,11 @@ def together(problems: Sequence[Finding]) -> list[Finding]:
         if len(same) <= MOST_OF_A_KIND:
             found += same
             continue
-        first = "; ".join(each.message for each in same[:NAMED])
-        message = f"{first}; and {len(same) - NAMED} more"
+        first = [each.message for each in same[:NAMED]]
+        more = len(same) - NAMED
+        message = Sentence(
+            f"{'; '.join(first)}; and {more} more", SentenceCode.MANY, first=first, more=more
+        )
         found.append(Finding(same[0].check, same[0].level, message, same[0].advice, same[0].kind))
     return found
 
@@ -194,9 +198,19 @@ def failure_findings(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
             )
             yield problem(
                 "jobs",
-                f"{each.failed} of {count_of(ended, 'job')} of type {each.type!r} that ended in the"
-                " last hour failed",
-                f"Look at what fails: `horae errors --type {each.type}`.",
+                Sentence(
+                    f"{each.failed} of {count_of(ended, 'job')} of type {each.type!r} that ended in"
+                    " the last hour failed",
+                    SentenceCode.TYPE_FAILING,
+                    failed=each.failed,
+                    ended=ended,
+                    type=each.type,
+                ),
+                Sentence(
+                    f"Look at what fails: `horae errors --type {each.type}`.",
+                    SentenceCode.DO_LOOK_AT_FAILURES,
+                    type=each.type,
+                ),
                 kind="type_failing",
                 since=each.first_failed,
                 about=About(Noun.TYPE, each.type),
@@ -210,8 +224,16 @@ def unreadable_findings(counts: Mapping[str, int]) -> Iterator[Finding]:
     for table, count in sorted(counts.items()):
         yield warning(
             "rows",
-            f"{count_of(count, 'row')} of {table} cannot be read, so lists and nodes skip"
-            f" {'it' if count == 1 else 'them'}",
-            "`horae doctor` names them and says why. Repair or delete them with SQL.",
+            Sentence(
+                f"{count_of(count, 'row')} of {table} cannot be read, so lists and nodes skip"
+                f" {'it' if count == 1 else 'them'}",
+                SentenceCode.ROWS_UNREADABLE,
+                rows=count,
+                table=table,
+            ),
+            Sentence(
+                "`horae doctor` names them and says why. Repair or delete them with SQL.",
+                SentenceCode.DO_REPAIR_ROWS,
+            ),
             kind="rows_unreadable",
         )

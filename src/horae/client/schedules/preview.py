@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.words import daylight_saving_in_words, trigger_in_words
+from horae.client.words import daylight_saving_in_words, trigger_in_words, words_in_languages
 from horae.domain.schedules import (
     CronTrigger,
     Rules,
@@ -46,15 +46,16 @@ class Preview:
     """What a trigger means.
 
     `instead`: the expression that was read in place of one with names, such as `@daily`, which are
-    not stored. `times`: the next starts, in the schedule's zone; an interval that is counted from
-    the end of a run has only the first. `skipped`: how many times between them the
-    calendar excludes. `clock_changes`: those up to the last of these times.
-    `next_clock_change`: the first one after the start of the preview.
+    not stored. `words`: a sentence, and `words_in`: the same in other languages. `times`: the next
+    starts, in the schedule's zone; an interval that is counted from the end of a run has only the
+    first. `skipped`: how many times between them the calendar excludes. `clock_changes`: those up
+    to the last of these times. `next_clock_change`: the first one after the start of the preview.
     """
 
     trigger: Trigger
     instead: str | None
     words: str
+    words_in: Mapping[str, str]
     daylight_saving: str | None
     times: Sequence[datetime]
     skipped: int
@@ -92,6 +93,7 @@ def preview_of(
         trigger=trigger,
         instead=instead,
         words=trigger_in_words(trigger),
+        words_in=words_in_languages(trigger),
         daylight_saving=_daylight_saving(trigger),
         times=times,
         skipped=sum(ticks.count for ticks in skips(rules, now, first, until)),

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from horae.domain.jobs import NodeId
 from horae.errors import InvalidRequest
+from horae.sentences import Sentence, SentenceCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +84,29 @@ def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | No
     back like itself, so it waits one full limit before it judges by lock or silence.
     """
     if signs.process_gone:
-        return Death("its process is gone")
+        return Death(Sentence("its process is gone", SentenceCode.DEATH_BY_PROCESS))
     if signs.silence is None:
-        return Death("its lock is free") if signs.lock_free else None
+        if not signs.lock_free:
+            return None
+        return Death(Sentence("its lock is free", SentenceCode.DEATH_BY_LOCK))
     if watched < limits.silence:
         return None
     certain = signs.silence >= limits.last_attempts
     if signs.lock_free and signs.silence >= limits.lock:
-        return Death(f"its lock is free and it has been silent for {signs.silence:.1f} s", certain)
-    if signs.silence >= limits.silence:
-        return Death(f"it has been silent for {signs.silence:.0f} s", certain)
-    return None
+        cause = Sentence(
+            f"its lock is free and it has been silent for {signs.silence:.1f} s",
+            SentenceCode.DEATH_BY_LOCK_AND_SILENCE,
+            seconds=signs.silence,
+        )
+    elif signs.silence >= limits.silence:
+        cause = Sentence(
+            f"it has been silent for {signs.silence:.0f} s",
+            SentenceCode.DEATH_BY_SILENCE,
+            seconds=signs.silence,
+        )
+    else:
+        return None
+    return Death(cause, certain)
 
 
 class Isolation(IntEnum):

@@ -9,6 +9,7 @@ from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed
 from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6
@@ -44,7 +45,15 @@ _FieldT = TypeVar("_FieldT")
 def split_expression(text: str) -> tuple[str, ...]:
     """Split an expression into its fields as written; refuse every other count than 5, 6 and 7."""
     if len(text) > _LONGEST:
-        raise _malformed(text, f"it has {len(text)} characters, at most {_LONGEST} are allowed")
+        raise _malformed(
+            text,
+            Sentence(
+                f"it has {len(text)} characters, at most {_LONGEST} are allowed",
+                SentenceCode.CRON_CHARACTERS,
+                count=len(text),
+                most=_LONGEST,
+            ),
+        )
     fields = tuple(field for field in _SPACE.split(text) if field)
     if fields and fields[0].startswith("@"):
         raise _shorthand(text, fields)
@@ -58,7 +67,11 @@ def split_expression(text: str) -> tuple[str, ...]:
             else "leave it out and give timezone=",
         )
     if not WITHOUT_SECOND <= len(fields) <= _COMPLETE:
-        problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+        problem = Sentence(
+            f"{len(fields)} field{'' if len(fields) == 1 else 's'}",
+            SentenceCode.CRON_FIELDS,
+            count=len(fields),
+        )
         stars = len(fields) == 1 and set(fields[0]) == {"*"}
         if stars and WITHOUT_SECOND <= len(fields[0]) <= _COMPLETE:
             raise _malformed(text, problem, instead=" ".join(fields[0]))
@@ -84,7 +97,12 @@ def _malformed(
     text: str, problem: str, hint: str | None = None, *, instead: str | None = None
 ) -> CronSyntaxError:
     return CronSyntaxError(
-        f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}",
+        Sentence(
+            f"cron expression {quoted(text)}: {problem}, expected {_ALLOWED}",
+            SentenceCode.CRON_WHOLE,
+            text=quoted(text),
+            problem=problem,
+        ),
         text=text,
         allowed=_ALLOWED,
         hint=hint if instead is None else f"write {instead}",
@@ -100,7 +118,8 @@ def _shorthand(text: str, fields: tuple[str, ...]) -> CronSyntaxError:
         hint = "for what is to run when a node starts, use @horae.on_node_start"
     elif instead is None:
         hint = _hint_for_interval(" ".join(rest)) or "for a period, use an interval"
-    return _malformed(text, "words with @ are not supported", hint, instead=instead)
+    problem = Sentence("words with @ are not supported", SentenceCode.CRON_WORDS)
+    return _malformed(text, problem, hint, instead=instead)
 
 
 def _hint_for_interval(length: str) -> str | None:

@@ -16,6 +16,7 @@ from horae.domain.cron.fields import (
 )
 from horae.errors import CronSyntaxError
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 _WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (
@@ -76,7 +77,14 @@ def refusal(
 ) -> CronSyntaxError:
     """Build the error for one field; `instead` is a text for the field that means the same."""
     return CronSyntaxError(
-        f"{field.name} {quoted(text)}: {problem}, expected {field.allowed}",
+        Sentence(
+            f"{field.name} {quoted(text)}: {problem}, expected {field.allowed}",
+            SentenceCode.CRON_FIELD,
+            field=field.name,
+            text=text,
+            problem=problem,
+            allowed=field.allowed,
+        ),
         field=field.name,
         text=text,
         allowed=field.allowed,
@@ -101,7 +109,13 @@ def never_fires(text: str) -> CronSyntaxError:
     """Build the error for an expression that is well formed but matches no time at all."""
     allowed = f"a date that exists from {YEAR.low} to {YEAR.high}"
     return CronSyntaxError(
-        f"cron expression {quoted(text)}: it can never fire, expected {allowed}",
+        Sentence(
+            f"cron expression {quoted(text)}: it can never fire, expected {allowed}",
+            SentenceCode.CRON_NEVER,
+            text=text,
+            first=YEAR.low,
+            last=YEAR.high,
+        ),
         text=text,
         allowed=allowed,
         hint="to run only by hand, pause the schedule",
@@ -111,7 +125,11 @@ def never_fires(text: str) -> CronSyntaxError:
 def never_fires_again(text: str) -> CronSyntaxError:
     """Build the error for an expression all of whose times are over."""
     return CronSyntaxError(
-        f"cron expression {quoted(text)}: it can never fire again",
+        Sentence(
+            f"cron expression {quoted(text)}: it can never fire again",
+            SentenceCode.CRON_NEVER_AGAIN,
+            text=text,
+        ),
         text=text,
         hint="name a year that is to come, or leave the years out",
     )
@@ -121,22 +139,36 @@ def out_of_range(field: FieldRange, text: str, number: int) -> CronSyntaxError:
     """Build the error for a number that the field does not have."""
     hint = "midnight is 0" if field is HOUR and number == field.high + 1 else None
     shown = str(number) if number < 10_000 else "the number"  # noqa: PLR2004 - see read_number
-    return refusal(field, text, f"{shown} is out of range", hint)
+    problem = Sentence(
+        f"{shown} is out of range",
+        SentenceCode.CRON_OUT_OF_RANGE,
+        number=None if shown == "the number" else shown,
+    )
+    return refusal(field, text, problem, hint)
 
 
 def reversed_range(
     field: FieldRange, text: str, first: int, last: int, step: int
 ) -> CronSyntaxError:
     """Build the error for a range that ends before it begins."""
-    problem = f"the range {first}-{last} ends before it begins"
+    problem = Sentence(
+        f"the range {first}-{last} ends before it begins",
+        SentenceCode.CRON_RANGE_REVERSED,
+        range=f"{first}-{last}",
+    )
     return refusal(field, text, problem, instead=_unroll(field, first, last, step))
 
 
 def bad_step(field: FieldRange, text: str, item: str, step: int) -> CronSyntaxError:
     """Build the error for a step of zero, or one longer than the field."""
     if step == 0:
-        return refusal(field, text, "a step of 0 never moves", "write a step of 1 or more")
-    problem = f"the step is longer than the field, which has {field.size} values"
+        problem = Sentence("a step of 0 never moves", SentenceCode.CRON_STEP_ZERO)
+        return refusal(field, text, problem, "write a step of 1 or more")
+    problem = Sentence(
+        f"the step is longer than the field, which has {field.size} values",
+        SentenceCode.CRON_STEP_TOO_LONG,
+        size=field.size,
+    )
     if field is YEAR:
         return refusal(field, text, problem, "name the years")
     # Such an item could mean one value: its first.
@@ -167,9 +199,15 @@ def unreadable(
         problem = f"{quoted(item)} (Saturday) is not supported"
         instead = re.sub("L", "6", text, flags=re.IGNORECASE)
     elif (numbers := _names_as_numbers(field, text)) is not None:
-        problem, instead = "names are not supported", _forward_ranges(field, numbers)
+        problem = Sentence("names are not supported", SentenceCode.CRON_NAMES)
+        instead = _forward_ranges(field, numbers)
     else:
-        problem, instead = f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n", ""
+        instead = ""
+        problem = Sentence(
+            f"{quoted(item)} is not one of *, */n, n, n-m, n/n, n-m/n",
+            SentenceCode.CRON_ITEM,
+            item=item,
+        )
     return refusal(
         field, text, problem, instead=instead if instead != text and reads(instead) else None
     )

@@ -10,10 +10,13 @@ from horae.domain.cron import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.times import EPOCH, load_zone, span_at
+from horae.sentences import Sentence, SentenceCode
 
 _SHOWN: Final = 3
 """Maximum number of wall times that a surprise lists; the others are only counted."""
 _SECOND: Final = timedelta(seconds=1)
+_LEFT_OUT: Final = SentenceCode.TIMES_LEFT_OUT
+_TWICE: Final = SentenceCode.TIMES_TWICE
 
 
 class ClockChange(StrEnum):
@@ -56,22 +59,24 @@ class ClockSurprise:
     @property
     def text(self) -> str:
         """What happens, in one sentence."""
-        listed = _join_shown(
-            [f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall], self.times
-        )
+        wall = [f"{moment:%H:%M:%S}".removesuffix(":00") for moment in self.wall]
+        runs = [
+            f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs
+        ]
+        number = f"{self.fires} run{'' if self.fires == 1 else 's'}"
+        fires = f"{number}, at {_join_shown(runs, self.fires)}" if self.fires else "no run"
         if self.change is ClockChange.FORWARD:
-            return f"{listed} {_verb(self.times, 'is', 'are')} left out: {self._runs}"
-        return f"{listed} {_verb(self.times, 'comes', 'come')} twice: {self._runs}"
-
-    @property
-    def _runs(self) -> str:
-        if not self.fires:
-            return "no run"
-        listed = _join_shown(
-            [f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs],
-            self.fires,
+            what, code = _verb(self.times, "is left out", "are left out"), _LEFT_OUT
+        else:
+            what, code = _verb(self.times, "comes twice", "come twice"), _TWICE
+        return Sentence(
+            f"{_join_shown(wall, self.times)} {what}: {fires}",
+            code,
+            wall=wall,
+            more_wall=self.times - len(wall),
+            runs=runs,
+            more_runs=self.fires - len(runs),
         )
-        return f"{self.fires} run{'' if self.fires == 1 else 's'}, at {listed}"
 
 
 def surprises_of(

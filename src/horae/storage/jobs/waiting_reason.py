@@ -28,6 +28,7 @@ from horae.domain.jobs import (
 from horae.domain.limits import LimitNumbers
 from horae.quoting import quoted
 from horae.redaction import MASK
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import (
     EPOCH,
     MICROSECOND,
@@ -56,6 +57,12 @@ from horae.storage.jobs.tables import (
 
 MOST_NAMED: Final = 5
 """Maximum number of jobs that are named."""
+_UNFILED: Final = Sentence("No node has looked at its limits yet.", SentenceCode.JOB_UNFILED)
+_NEEDS: Final[Mapping[WaitReason, SentenceCode]] = {
+    WaitReason.NO_NODE: SentenceCode.JOB_NEEDS_NODE,
+    WaitReason.UNKNOWN_TYPE: SentenceCode.JOB_NEEDS_TYPE_KNOWN,
+    WaitReason.UNSERVED_QUEUE: SentenceCode.JOB_NEEDS_QUEUE_SERVED,
+}
 
 _of_job = jobs.c.id == bindparam("job_id")
 _everything = queues.alias("everything")
@@ -137,7 +144,9 @@ def read_waiting(connection: Connection, job: Job) -> WaitingFor:
         return _waits_for_jobs(connection, job.id)
     facts = connection.execute(FACTS, {"job_id": job.id}).one_or_none()
     if facts is None:
-        return WaitingFor(reason=WaitReason.GONE, text="It was deleted.")
+        return WaitingFor(
+            reason=WaitReason.GONE, text=Sentence("It was deleted.", SentenceCode.JOB_DELETED)
+        )
     waiting = _held_by_its_row(job, facts) or _held_by_its_queue(job, facts)
     if waiting is None:
         waiting = _among_others(connection, job, facts)
@@ -159,11 +168,12 @@ def _among_others(connection: Connection, job: Job, facts: Any) -> WaitingFor:
             return waiting
     missing = reason_of(live, job.type, job.queue)
     if missing is not None:
-        return WaitingFor(reason=missing, text=f"It cannot start: {WHY_NOT[missing]}.")
-    if job.waits_for is WaitsFor.LIMIT:
-        return waiting or WaitingFor(
-            reason=WaitReason.UNFILED, text="No node has looked at its limits yet."
+        return WaitingFor(
+            reason=missing,
+            text=Sentence(f"It cannot start: {WHY_NOT[missing]}.", _NEEDS[missing]),
         )
+    if job.waits_for is WaitsFor.LIMIT:
+        return waiting or WaitingFor(reason=WaitReason.UNFILED, text=_UNFILED)
     return _in_line(connection, job, facts, kinds)
 
 
@@ -189,15 +199,23 @@ def holders(connection: Connection, waiting: WaitingFor, queue: str) -> tuple[Jo
 
 def _held_by_its_row(job: Job, facts: Any) -> WaitingFor | None:
     if not facts.is_due:
-        moment = f"{job.run_at:%Y-%m-%d %H:%M:%S} UTC"
-        if facts.retry_reason is None:
-            reason, text = WaitReason.PLANNED, f"It is due at {moment}."
-        else:
-            reason, text = WaitReason.RETRY, f"Its next attempt is due at {moment}."
-        return WaitingFor(reason=reason, text=text, until=job.run_at)
+        is_retry = facts.retry_reason is not None
+        return WaitingFor(
+            reason=WaitReason.RETRY if is_retry else WaitReason.PLANNED,
+            text=Sentence(
+                f"{'Its next attempt' if is_retry else 'It'} is due at"
+                f" {job.run_at:%Y-%m-%d %H:%M:%S} UTC.",
+                SentenceCode.JOB_NEXT_ATTEMPT if is_retry else SentenceCode.JOB_PLANNED,
+                at=job.run_at,
+            ),
+            until=job.run_at,
+        )
     if not facts.is_in_time:
         return WaitingFor(
-            reason=WaitReason.EXPIRED, text="It has expired, and a node is about to fail it."
+            reason=WaitReason.EXPIRED,
+            text=Sentence(
+                "It has expired, and a node is about to fail it.", SentenceCode.JOB_EXPIRED
+            ),
         )
     return None
 
@@ -208,38 +226,52 @@ def _held_by_its_queue(job: Job, facts: Any) -> WaitingFor | None:
     if facts.everything_is_paused:
         return WaitingFor(
             reason=WaitReason.EVERYTHING_PAUSED,
-            text="Everything is paused.",
+            text=Sentence("Everything is paused.", SentenceCode.EVERYTHING_PAUSED),
             since=facts.everything_paused_at,
             note=facts.note_of_everything,
         )
     if facts.paused_at is not None:
         return WaitingFor(
             reason=WaitReason.QUEUE_PAUSED,
-            text=f"Queue {quoted(job.queue)} is paused.",
+            text=Sentence(
+                f"Queue {quoted(job.queue)} is paused.",
+                SentenceCode.JOB_QUEUE_PAUSED,
+                queue=job.queue,
+            ),
             since=facts.paused_at,
             note=facts.note,
         )
     if job.waits_for is WaitsFor.LIMIT and runs_elsewhere:
         return WaitingFor(
             reason=WaitReason.LIMITS_ELSEWHERE,
-            text=(
+            text=Sentence(
                 f"It cannot start: its limits hold only on Horae's nodes, and {queue} has the"
-                f" backend {quoted(facts.backend)}."
+                f" backend {quoted(facts.backend)}.",
+                SentenceCode.JOB_LIMITS_ELSEWHERE,
+                queue=job.queue,
+                backend=facts.backend,
             ),
         )
     if facts.sent is not None:
         return WaitingFor(
             reason=WaitReason.SENT,
-            text=(
+            text=Sentence(
                 f"A message about it was sent {facts.sent:.0f} s ago, and no worker that knows its"
-                " type has claimed it yet."
+                " type has claimed it yet.",
+                SentenceCode.JOB_SENT,
+                seconds=float(facts.sent),
             ),
         )
     if runs_elsewhere:
         return WaitingFor(
             reason=WaitReason.UNSENT,
-            text=f"No message about it was sent yet: {queue} has the backend"
-            f" {quoted(facts.backend)}.",
+            text=Sentence(
+                f"No message about it was sent yet: {queue} has the backend"
+                f" {quoted(facts.backend)}.",
+                SentenceCode.JOB_UNSENT,
+                queue=job.queue,
+                backend=facts.backend,
+            ),
         )
     return None
 
@@ -344,7 +376,9 @@ def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> WaitingFor:
     ahead, free = best.ahead, best.kind.free
     if best.is_next:
         return WaitingFor(
-            reason=WaitReason.NEXT, text="A node with a free slot takes it next.", ahead=ahead.count
+            reason=WaitReason.NEXT,
+            text=Sentence("A node with a free slot takes it next.", SentenceCode.JOB_NEXT),
+            ahead=ahead.count,
         )
     slots = sum(place.kind.slots for place in places)
     taken = (
@@ -363,7 +397,16 @@ def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> WaitingFor:
         text = f"Queue {quoted(job.queue)} takes turns by {facts.fair_by}. {text}"
     return WaitingFor(
         reason=WaitReason.SLOT,
-        text=text[0].upper() + text[1:],
+        text=Sentence(
+            text[0].upper() + text[1:],
+            SentenceCode.JOB_WAITS_FOR_SLOT,
+            ahead=ahead.count,
+            ahead_is_least=ahead.is_least,
+            slots=slots,
+            free=free,
+            queue=None if facts.fair_by is None else job.queue,
+            fair_by=facts.fair_by,
+        ),
         ahead=ahead.count,
         ahead_is_least=ahead.is_least,
     )
@@ -375,13 +418,24 @@ def _full_queue(connection: Connection, job: Job, facts: Any, kinds: list[Servin
     at_once = "1 job" if limit == 1 else f"{limit:,} jobs"
     text = f"Queue {quoted(job.queue)} runs {at_once} at a time, as many as it may."
     if not kinds or job.waits_for is not None:
-        return WaitingFor(reason=WaitReason.QUEUE_LIMIT, text=text)
+        sentence = Sentence(text, SentenceCode.JOB_IN_FULL_QUEUE, queue=job.queue, limit=limit)
+        return WaitingFor(reason=WaitReason.QUEUE_LIMIT, text=sentence)
     before = jobs_before(connection, job.id, kinds[0].scope)
     count = before.in_queue(job.queue)
     if count:
         text = f"{text[:-1]}, and {ahead_text(count, is_least=before.is_least)}."
     return WaitingFor(
-        reason=WaitReason.QUEUE_LIMIT, text=text, ahead=count, ahead_is_least=before.is_least
+        reason=WaitReason.QUEUE_LIMIT,
+        text=Sentence(
+            text,
+            SentenceCode.JOB_IN_FULL_QUEUE,
+            queue=job.queue,
+            limit=limit,
+            ahead=count,
+            ahead_is_least=before.is_least,
+        ),
+        ahead=count,
+        ahead_is_least=before.is_least,
     )
 
 
@@ -391,34 +445,46 @@ def _held_by_limit(
     """Return which limit holds a lane back; `opens_in`: microseconds until it allows a start."""
     bucket = connection.execute(BUCKET, {"bucket": bucket_id}).one_or_none()
     if bucket is None:  # it was removed since
-        return WaitingFor(reason=WaitReason.UNFILED, text="No node has looked at its limits yet.")
+        return WaitingFor(reason=WaitReason.UNFILED, text=_UNFILED)
     numbers = LimitNumbers.from_json(bucket.declared if bucket.changed is None else bucket.changed)
     # Of a queue's limit the format is shown, because values may be secret.
     of_queue = (facts.queue_limits or {}).get(bucket.limit_name)
     shown: str = bucket.key if of_queue is None else of_queue["key"]
-    key = f" for key {quoted(MASK if shown.startswith(MASK) else shown)}" if bucket.key else ""
+    shown = MASK if shown.startswith(MASK) else shown
+    key = f" for key {quoted(shown)}" if bucket.key else ""
     allowed = numbers.concurrency or 0
     needed = min(facts.weight, allowed)  # a heavier job may run alone
     opens_at = bucket.opens_at if opens_in is None else bucket.now + opens_in
     until = None
     if numbers.is_rate and opens_at is not None:
         until = EPOCH + min(opens_at, LATEST_MOMENT) * MICROSECOND
-        when = f"{until:%Y-%m-%d %H:%M:%S} UTC at least"
+        when = Sentence(
+            f"{until:%Y-%m-%d %H:%M:%S} UTC at least", SentenceCode.UNTIL_MOMENT, at=until
+        )
     elif needed <= 1:
-        when = "a running job ends"
+        when = Sentence("a running job ends", SentenceCode.UNTIL_JOB_ENDS)
     else:
         running = connection.execute(RUNNING, {"bucket": bucket_id}).one_or_none()
         free = max(0, allowed - (0 if running is None else int(running.weight)))
-        when = (
+        when = Sentence(
             f"running jobs end: it needs {needed} of {allowed}, and {free}"
-            f" {'is' if free == 1 else 'are'} free"
+            f" {'is' if free == 1 else 'are'} free",
+            SentenceCode.UNTIL_JOBS_END,
+            needed=needed,
+            allowed=allowed,
+            free=free,
         )
     ahead = jobs_ahead_in_lane(connection, job.id, facts.lane_id)
     every = (numbers.period or 0) / (numbers.amount or 1) * facts.weight * MICROSECOND
     return WaitingFor(
         reason=WaitReason.LIMIT,
-        text=(
-            f"Limit {quoted(bucket.limit_name)} ({numbers.text}) holds it back{key}, until {when}."
+        text=Sentence(
+            f"Limit {quoted(bucket.limit_name)} ({numbers.text}) holds it back{key}, until {when}.",
+            SentenceCode.JOB_HELD_BY_LIMIT,
+            limit=bucket.limit_name,
+            numbers=numbers.text,
+            key=shown if bucket.key else None,
+            until=when,
         ),
         until=until,
         ahead=ahead.count,
@@ -434,7 +500,11 @@ def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
     if group is not None:
         return WaitingFor(
             reason=WaitReason.JOBS,
-            text=f"It waits for the members of group {group} to end.",
+            text=Sentence(
+                f"It waits for the members of group {group} to end.",
+                SentenceCode.JOB_WAITS_FOR_GROUP,
+                group=group,
+            ),
             group_id=GroupId(group),
         )
     awaited = [JobId(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
@@ -444,4 +514,10 @@ def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
     else:
         others = " and others" if len(awaited) > MOST_NAMED else ""
         text = f"It waits for other jobs to end: {', '.join(map(str, named))}{others}."
-    return WaitingFor(reason=WaitReason.JOBS, text=text, awaited=named)
+    sentence = Sentence(
+        text,
+        SentenceCode.JOB_WAITS_FOR_JOBS,
+        jobs=[str(id_) for id_ in named],
+        others=len(awaited) > MOST_NAMED,
+    )
+    return WaitingFor(reason=WaitReason.JOBS, text=sentence, awaited=named)

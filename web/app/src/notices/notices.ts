@@ -1,7 +1,8 @@
-import { shownError, messagesFor } from '@horae/vue'
+import { HoraeError, shownError, messagesFor } from '@horae/vue'
 import { readonly, shallowRef } from 'vue'
 
 import { language } from '@/texts/locale'
+import { refusalText } from '@/texts/sentences'
 
 export interface Notice {
   readonly id: number
@@ -43,8 +44,9 @@ export async function perform<T>(
   }
 }
 
-/** Describe an error for the user. What the server says about it is in English. */
+/** Describe an error for the user, in English where the server sends no code for what it says. */
 export function errorText(error: unknown): string {
   const { error: title, message } = shownError(error, messagesFor(language.value))
-  return `${title}: ${message}`
+  const refusal = error instanceof HoraeError ? refusalText(error.sentence) : null
+  return `${title}: ${refusal ?? message}`
 }

@@ -1,6 +1,7 @@
 import { HoraeError } from '@horae/vue'
 
 import { errorText } from '@/notices/notices'
+import { refusalText } from '@/texts/sentences'
 import type { FieldErrors } from './draft'
 
 /** What a request about a schedule was refused for: at the fields that it concerns, and in general. */
@@ -47,12 +48,13 @@ export function refusalOf(error: unknown, parameters: readonly string[]): Refusa
   const { code, detail } = error
   if (code === 'ERROR_SCHEDULE_WAS_CHANGED') return { ...NONE, conflict: true }
   if (typeof detail === 'object' && detail !== null) return byField(detail as Detail, parameters)
-  return byText(code, typeof detail === 'string' && detail !== '' ? detail : errorText(error))
+  const text = typeof detail === 'string' && detail !== '' ? detail : errorText(error)
+  return byText(code, text, refusalText(error.sentence) ?? text)
 }
 
-/** A text about an option begins with its name. */
-function byText(code: string, text: string): Refusal {
-  const option = FIELD_OF_CODE[code] ?? /^([a-z_]+) /.exec(text)?.[1] ?? ''
+/** An English text about an option begins with its name. */
+function byText(code: string, english: string, text: string): Refusal {
+  const option = FIELD_OF_CODE[code] ?? /^([a-z_]+) /.exec(english)?.[1] ?? ''
   return OPTIONS.has(option) ? { ...NONE, fields: { [option]: text } } : { ...NONE, general: text }
 }
 

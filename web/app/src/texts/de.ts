@@ -16,6 +16,7 @@ import { pages } from './de/pages'
 import { palette } from './de/palette'
 import { queues } from './de/queues'
 import { schedules } from './de/schedules'
+import { sentences } from './de/sentences'
 import { session } from './de/session'
 import { time } from './de/time'
 import { types } from './de/types'
@@ -39,6 +40,7 @@ export const de: Texts = {
   palette,
   queues,
   schedules,
+  sentences,
   session,
   time,
   types,

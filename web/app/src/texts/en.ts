@@ -15,6 +15,7 @@ import { pages } from './en/pages'
 import { palette } from './en/palette'
 import { queues } from './en/queues'
 import { schedules } from './en/schedules'
+import { sentences } from './en/sentences'
 import { session } from './en/session'
 import { time } from './en/time'
 import { types } from './en/types'
@@ -38,6 +39,7 @@ export const en = {
   palette,
   queues,
   schedules,
+  sentences,
   session,
   time,
   types,

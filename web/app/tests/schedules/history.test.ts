@@ -18,6 +18,7 @@ function tick(hour: number, more: Partial<Tick> = {}): Tick {
     decided_on: time,
     decided_by: 'n1',
     waiting_reason: null,
+    waiting_reason_sentence: null,
     ...more,
   }
 }

@@ -9,10 +9,12 @@ from horae.domain.jobs.query.terms import Bound, DayAgo, Field, InTime, Query, T
 from horae.domain.times import load_zone, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
-EXPECTED_TIME: Final = (
+EXPECTED_TIME: Final = Sentence(
     "expected a day such as 2026-11-22, today or yesterday, or a range of days, moments or ages:"
-    ' 2026-11-01..2026-11-22, >="2026-11-22 10:00", >2h (longer ago than two hours), <2h'
+    ' 2026-11-01..2026-11-22, >="2026-11-22 10:00", >2h (longer ago than two hours), <2h',
+    SentenceCode.QUERY_TIME,
 )
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
 """The end of the last day: there is none after it."""
@@ -46,7 +48,9 @@ def range_of(value: str) -> ValueRange | None:
             return None
         found = ValueRange(low.strip(), high.strip())
     if not (found.low or found.high):
-        raise InvalidRequest("the range has neither a beginning nor an end")
+        raise InvalidRequest(
+            Sentence("the range has neither a beginning nor an end", SentenceCode.QUERY_RANGE_EMPTY)
+        )
     return found
 
 
@@ -75,7 +79,13 @@ def time_of(field: Field, value: str, zone: tzinfo) -> InTime:
         raise InvalidRequest("that is after today; write >=today for the jobs of today")
     if start_ is not None and end_ is not None and _is_not_before(start_, end_):
         raise InvalidRequest(
-            f"{quoted(ends.low)} is not before {quoted(ends.high)}; write the earlier one first"
+            Sentence(
+                f"{quoted(ends.low)} is not before {quoted(ends.high)}; write the earlier one"
+                " first",
+                SentenceCode.QUERY_RANGE_REVERSED,
+                low=ends.low,
+                high=ends.high,
+            )
         )
     return InTime(field, start_, end_)
 

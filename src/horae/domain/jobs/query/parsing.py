@@ -54,12 +54,18 @@ from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import is_storable
 from horae.domain.times import load_zone, parse_duration
 from horae.errors import InvalidQuery, InvalidRequest
-from horae.quoting import did_you_mean, quoted
+from horae.quoting import did_you_mean, most_similar, quoted
+from horae.sentences import Sentence, SentenceCode, sentence_of
 
 PLAIN_JSON: Final = re.compile(
     r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 )
 _FIELDS: Final = ", ".join([*Field, "params.NAME"])
+_QUOTES: Final = Sentence(
+    'quotes enclose a whole value, as in owner:"Ann Lee", and are closed; within them write \\" for'
+    " a quote",
+    SentenceCode.QUERY_QUOTES,
+)
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _TERM: Final = re.compile(
     r'(?P<minus>-?)(?:(?P<field>[^\s:"<>]+)(?P<operator>:|>=|<=|>|<))?'
@@ -87,7 +93,12 @@ def parse_query(text: object, *, technical: bool = True, zone: str = "UTC") -> Q
         )
     if len(text) > MOST_CHARACTERS:
         raise InvalidQuery(
-            f"the query has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed",
+            Sentence(
+                f"the query has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed",
+                SentenceCode.QUERY_TOO_LONG,
+                count=len(text),
+                most=MOST_CHARACTERS,
+            ),
             text=text,
             position=MOST_CHARACTERS + 1,
         )
@@ -98,8 +109,12 @@ def parse_query(text: object, *, technical: bool = True, zone: str = "UTC") -> Q
     terms = tuple(_terms(text, days))
     if not terms:
         raise InvalidQuery(
-            "the query is empty; write terms such as type:import* state:failed; fields are"
-            f" {_FIELDS}",
+            Sentence(
+                "the query is empty; write terms such as type:import* state:failed; fields are"
+                f" {_FIELDS}",
+                SentenceCode.QUERY_EMPTY,
+                fields=_FIELDS,
+            ),
             text=text,
         )
     return Query(terms, technical, zone, text)
@@ -118,9 +133,16 @@ class _Value:
 
 
 def _terms(text: str, zone: tzinfo) -> Iterator[Term]:
-    def refuse(problem: str, length: int = 1) -> InvalidQuery:
+    def refuse(problem: str, term: str | None = None, *, length: int) -> InvalidQuery:
+        what = problem if term is None else f"{quoted(term)}: {problem}"
         return InvalidQuery(
-            f"query, character {start + 1}: {problem}",
+            Sentence(
+                f"query, character {start + 1}: {what}",
+                SentenceCode.QUERY_AT,
+                position=start + 1,
+                term=None if term is None else quoted(term),
+                problem=problem,
+            ),
             text=text,
             position=start + 1,
             length=length,
@@ -132,18 +154,19 @@ def _terms(text: str, zone: tzinfo) -> Iterator[Term]:
         assert found is not None  # each of its parts may be empty
         end = found.end()
         if end < len(text) and not text[end].isspace():
-            raise refuse(
-                f"{quoted(text[start:], 20)}: quotes enclose a whole value, as in"
-                ' owner:"Ann Lee", and are closed; within them write \\" for a quote',
-                len(text) - start,
-            )
+            raise refuse(_QUOTES, text[start:], length=len(text) - start)
         count += 1
         if count > MOST_TERMS:
-            raise refuse(f"the query has more than {MOST_TERMS} terms", len(text) - start)
+            problem = Sentence(
+                f"the query has more than {MOST_TERMS} terms",
+                SentenceCode.QUERY_TOO_MANY,
+                most=MOST_TERMS,
+            )
+            raise refuse(problem, length=len(text) - start)
         try:
             condition = _condition(found, zone)
         except InvalidRequest as error:
-            raise refuse(f"{quoted(found[0])}: {error}", end - start) from None
+            raise refuse(sentence_of(error), found[0], length=end - start) from None
         yield Term(condition, bool(found["minus"]), (start + 1, end - start))
         start = _end_of_space(text, end)
 
@@ -159,14 +182,26 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
     if not value.text:
         if operator is None:
             raise InvalidRequest("expected a term such as owner:alice after the -")
-        raise InvalidRequest(f"the value is missing; write it after {operator} without a space")
+        raise InvalidRequest(
+            Sentence(
+                f"the value is missing; write it after {operator} without a space",
+                SentenceCode.QUERY_VALUE_MISSING,
+                operator=operator,
+            )
+        )
     if name is None:
         return _text_or_id(value)
     field = next((each for each in Field if each == name), None)
     if operator != ":":
         if field not in _WITH_ORDER:
             raise InvalidRequest(
-                f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{found['value']}"
+                Sentence(
+                    f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{found['value']}",
+                    SentenceCode.QUERY_OPERATOR,
+                    operator=operator,
+                    fields=", ".join(_WITH_ORDER),
+                    instead=f"{name}:{found['value']}",
+                )
             )
         value = _Value(operator + value.text, value.is_quoted, ())
     if len(value.items) > 1 and '"' in found["value"] and field not in _WITH_LIST:
@@ -194,10 +229,7 @@ def _value(written: str) -> _Value:
     if '"' not in written:
         return _Value(written, is_quoted=False, items=tuple(items) if is_whole else ())
     if not is_whole:
-        raise InvalidRequest(
-            'quotes enclose a whole value, as in owner:"Ann Lee", and are closed; within them write'
-            ' \\" for a quote'
-        )
+        raise InvalidRequest(_QUOTES)
     if len(items) == 1:
         return _Value(*items[0], items=tuple(items))
     return _Value(written, is_quoted=False, items=tuple(items))
@@ -220,8 +252,14 @@ def _path(field: str) -> tuple[str, ...]:
         hint = "; a parameter is params.NAME:value" if field.startswith("param") else ""
         meant = did_you_mean(field, map(str, Field))
         raise InvalidRequest(
-            f"there is no field {quoted(field)}{meant}; fields are {_FIELDS}{hint}; put a text that"
-            " contains a colon in quotes"
+            Sentence(
+                f"there is no field {quoted(field)}{meant}; fields are {_FIELDS}{hint}; put a text"
+                " that contains a colon in quotes",
+                SentenceCode.QUERY_FIELD_UNKNOWN,
+                field=quoted(field),
+                meant=most_similar(field, map(str, Field)),
+                fields=_FIELDS,
+            )
         )
     if not all(names):
         raise InvalidRequest(
@@ -262,19 +300,31 @@ def _is_id(text: str) -> bool:
 # The following functions are the parsers of the table below.
 def _ids(_field: Field, value: _Value) -> Condition:
     if not value.items or not all(_is_id(item) for item, _ in value.items):
-        raise InvalidRequest("expected the number of a job, such as id:4711, or id:4711,4712")
+        raise InvalidRequest(
+            Sentence(
+                "expected the number of a job, such as id:4711, or id:4711,4712",
+                SentenceCode.QUERY_JOB,
+            )
+        )
     return HasId(tuple(int(item) for item, _ in value.items))
 
 
 def _group(_field: Field, value: _Value) -> Condition:
     if not _is_id(value.text):
-        raise InvalidRequest("expected the number of a group, such as group:12")
+        raise InvalidRequest(
+            Sentence("expected the number of a group, such as group:12", SentenceCode.QUERY_GROUP)
+        )
     return InGroup(int(value.text))
 
 
 def _names(field: Field, value: _Value) -> Condition:
     if not value.items or not all(item for item, _ in value.items):
-        raise InvalidRequest("a name is missing; names are separated by one comma, without spaces")
+        raise InvalidRequest(
+            Sentence(
+                "a name is missing; names are separated by one comma, without spaces",
+                SentenceCode.QUERY_NAME_MISSING,
+            )
+        )
     texts: list[str] = []
     prefixes: list[str] = []
     for item, is_quoted in value.items:
@@ -286,7 +336,10 @@ def _names(field: Field, value: _Value) -> Condition:
             )
         if may_begin and "*" in text:
             raise InvalidRequest(
-                "* is allowed only at the end; put a value that contains it in quotes"
+                Sentence(
+                    "* is allowed only at the end; put a value that contains it in quotes",
+                    SentenceCode.QUERY_STAR,
+                )
             )
         if not text:
             raise InvalidRequest("expected the beginning of a name before the *")
@@ -298,8 +351,13 @@ def _states(field: Field, value: _Value) -> Condition:
     for item, _ in value.items or (("", False),):
         if item not in list(JobState):
             raise InvalidRequest(
-                f"the state is unknown{did_you_mean(item, map(str, JobState))}; allowed are"
-                f" {', '.join(JobState)}"
+                Sentence(
+                    f"the state is unknown{did_you_mean(item, map(str, JobState))}; allowed are"
+                    f" {', '.join(JobState)}",
+                    SentenceCode.QUERY_STATE,
+                    meant=most_similar(item, map(str, JobState)),
+                    states=", ".join(JobState),
+                )
             )
     return Is(field, tuple(item for item, _ in value.items))
 
@@ -311,7 +369,12 @@ def _text(field: Field, value: _Value) -> Condition:
 def _durations(field: Field, value: _Value) -> Condition:
     ends = range_of(value.text)
     if ends is None:
-        raise InvalidRequest("expected a range of durations, such as >30s, <5m or 30s..5m")
+        raise InvalidRequest(
+            Sentence(
+                "expected a range of durations, such as >30s, <5m or 30s..5m",
+                SentenceCode.QUERY_DURATION,
+            )
+        )
     least = parse_duration(field, ends.low) if ends.low else None
     most = parse_duration(field, ends.high) if ends.high else None
     if least is not None and most is not None and least > most:
@@ -338,7 +401,12 @@ def _attempts(_field: Field, value: _Value) -> Condition:
 
 def _number(text: str) -> int:
     if not (_is_id(text) and int(text) <= _MOST_ATTEMPTS):
-        raise InvalidRequest("expected a number of attempts, such as attempts:3 or attempts>=3")
+        raise InvalidRequest(
+            Sentence(
+                "expected a number of attempts, such as attempts:3 or attempts>=3",
+                SentenceCode.QUERY_NUMBER,
+            )
+        )
     return int(text)
 
 

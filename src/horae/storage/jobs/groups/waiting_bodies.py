@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, false, null, select, u
 
 from horae.domain.jobs import JobId, JobState, Prerequisite, Wait, WaitTarget
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_buckets, lanes
@@ -112,8 +113,14 @@ def why_held_by_waiting(
             jobs_held = "jobs " if len(held) > 1 else "job "
             jobs_held += ", ".join(map(str, sorted(held)[:MOST_NAMED]))
             others = " and others" if len(held) > MOST_NAMED else ""
-            return (
+            return Sentence(
                 f"job {job_id} cannot start: {what} is taken up by bodies that wait"
-                f" ({jobs_held}{others})"
+                f" ({jobs_held}{others})",
+                SentenceCode.WAITS_TAKE_UP_LIMIT,
+                job=job_id,
+                limit=name,
+                most=most,
+                jobs=[str(each) for each in sorted(held)[:MOST_NAMED]],
+                others=len(held) > MOST_NAMED,
             )
     return None

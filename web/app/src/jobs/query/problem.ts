@@ -1,5 +1,7 @@
 import { HoraeError } from '@horae/vue'
 
+import { refusalText } from '@/texts/sentences'
+
 /** What the server says about a query that it cannot read. */
 export interface QueryProblem {
   readonly text: string
@@ -17,7 +19,9 @@ export function problemOf(error: unknown, query: string): QueryProblem | null {
   const rest = characters.slice(start).join('')
   const length = /^(?:"(?:[^"\\]|\\.)*"?|\S)*/.exec(rest)?.[0].length ?? rest.length
   return {
-    text: place === null ? error.message : error.message.slice(place[0].length),
+    text:
+      refusalText(error.sentence) ??
+      (place === null ? error.message : error.message.slice(place[0].length)),
     parts: [characters.slice(0, start).join(''), rest.slice(0, length), rest.slice(length)],
   }
 }

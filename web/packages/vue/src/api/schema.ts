@@ -1670,6 +1670,7 @@ export interface components {
              * @description What it does to times of the schedule; null if it concerns none.
              */
             text: string | null;
+            text_sentence: components["schemas"]["SentenceItem"] | null;
         };
         /**
          * CountedItem
@@ -2227,6 +2228,7 @@ export interface components {
              * @description Why a pending job has not started, in one sentence.
              */
             waiting_reason?: string | null;
+            waiting_reason_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Waits For
              * @description What holds a pending job back even when it is due: `jobs` that must end first, or a `limit`.
@@ -2434,6 +2436,7 @@ export interface components {
              * @description What the estimate follows from.
              */
             reckoned: string | null;
+            reckoned_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Since
              * @description When a pause began, or when the job started or ended.
@@ -2452,6 +2455,7 @@ export interface components {
              * @example Queue 'mail' is paused.
              */
             text: string;
+            text_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Until
              * @description When the reason ends by itself; null if something has to happen first.
@@ -3022,6 +3026,7 @@ export interface components {
             alive: boolean;
             /** Cause Of Death */
             cause_of_death: string | null;
+            cause_of_death_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Heartbeat Age
              * @description Seconds since its last heartbeat.
@@ -3226,6 +3231,7 @@ export interface components {
              * @description What happens to times that daylight saving skips or repeats.
              */
             daylight_saving: string | null;
+            daylight_saving_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Instead
              * @description The expression to store in place of one with names, such as `@daily` or `MON-FRI`.
@@ -3248,6 +3254,16 @@ export interface components {
             trigger: components["schemas"]["TriggerItem"];
             /** Words */
             words: string;
+            /**
+             * Words In
+             * @description The same sentence in other languages, by their tags.
+             * @example {
+             *       "de": "Um 03:00 (Europe/Berlin)."
+             *     }
+             */
+            words_in: {
+                [key: string]: string;
+            };
         };
         /**
          * Problem
@@ -3282,6 +3298,8 @@ export interface components {
              * @description With `ERROR_JOB_QUERY`, the first character of the term that is wrong, from 1.
              */
             position?: number | null;
+            /** @description The message as a code and values, for a page in another language. */
+            sentence?: components["schemas"]["SentenceItem"] | null;
         };
         /**
          * ProblemItem
@@ -3291,6 +3309,7 @@ export interface components {
             about: components["schemas"]["AboutItem"] | null;
             /** Advice */
             advice: string | null;
+            advice_sentence: components["schemas"]["SentenceItem"] | null;
             counted: components["schemas"]["CountedItem"] | null;
             /**
              * Deeds
@@ -3311,6 +3330,7 @@ export interface components {
             level: "problem" | "warning";
             /** Message */
             message: string;
+            message_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Since
              * @description Since when it has lasted, at least; null if that is unknown.
@@ -3682,12 +3702,23 @@ export interface components {
              * @description Why the run in progress has not started, if it is pending.
              */
             waiting_reason: string | null;
+            waiting_reason_sentence: components["schemas"]["SentenceItem"] | null;
             /**
              * Words
              * @description The trigger in a sentence.
              * @example At 03:00 (Europe/Berlin).
              */
             words: string;
+            /**
+             * Words In
+             * @description The same sentence in other languages, by their tags.
+             * @example {
+             *       "de": "Um 03:00 (Europe/Berlin)."
+             *     }
+             */
+            words_in: {
+                [key: string]: string;
+            };
         };
         /**
          * ScheduleItem
@@ -3745,6 +3776,16 @@ export interface components {
              * @example At 03:00 (Europe/Berlin).
              */
             words: string;
+            /**
+             * Words In
+             * @description The same sentence in other languages, by their tags.
+             * @example {
+             *       "de": "Um 03:00 (Europe/Berlin)."
+             *     }
+             */
+            words_in: {
+                [key: string]: string;
+            };
         };
         /**
          * ScheduleList
@@ -3832,6 +3873,26 @@ export interface components {
          * @enum {string}
          */
         Scope: "everything" | "queue" | "type";
+        /**
+         * SentenceCode
+         * @description What a sentence says. A text of the dashboard in each language belongs to each code.
+         * @enum {string}
+         */
+        SentenceCode: "job_cancelled" | "job_cancelled_stopping" | "job_deleted" | "job_ended_stopping" | "job_expired" | "job_failed" | "job_finished" | "job_held_by_limit" | "job_in_full_queue" | "job_limits_elsewhere" | "job_needs_node" | "job_needs_queue_served" | "job_needs_type_known" | "job_next" | "job_next_attempt" | "job_planned" | "job_queue_paused" | "job_runs" | "job_sent" | "job_stopping" | "job_unfiled" | "job_unsent" | "job_waits_for_group" | "job_waits_for_jobs" | "job_waits_for_slot" | "everything_paused" | "reckoned_by_free_slot" | "reckoned_by_limit" | "reckoned_by_pace" | "reckoned_by_plan" | "until_job_ends" | "until_jobs_end" | "until_moment" | "clock_set_back" | "due_work" | "everything_paused_since" | "hooks_left" | "many" | "more_schedules_disabled" | "more_schedules_failing" | "more_schedules_missed" | "more_schedules_paused" | "node_dead" | "node_dead_unrescued" | "node_died" | "nodes_without_scheduler" | "nodes_without_worker" | "nothing_claimed" | "queue_late" | "queue_paused_since" | "rows_unreadable" | "schedule_failing" | "schedule_gave_up" | "schedule_missed" | "schedule_overdue" | "schedule_paused_since" | "schedule_until" | "schedules_type_unknown" | "schema_newer" | "schema_old" | "type_failing" | "waits_in_circle" | "waits_take_up_limit" | "work_queue_unserved" | "work_type_unknown" | "work_unsent" | "work_without_node" | "work_without_worker" | "fate_no_job" | "fate_of_jobs" | "fate_part" | "death_by_lock" | "death_by_lock_and_silence" | "death_by_process" | "death_by_silence" | "do_add_slots" | "do_cancel_a_wait" | "do_check_broker" | "do_list_schedules" | "do_look_at_failures" | "do_migrate" | "do_migrate_file" | "do_nothing_jobs_move" | "do_nothing_row_goes" | "do_read_last_lines" | "do_read_logs" | "do_read_logs_of_queue" | "do_repair_rows" | "do_replace_program" | "do_resume_everything" | "do_resume_queue" | "do_resume_schedule" | "do_run_declaring_node" | "do_run_or_clean" | "do_run_or_delete_schedules" | "do_run_schedule" | "do_see_errors" | "do_see_errors_and_resume" | "do_serve_queue" | "do_set_clock" | "do_start_node" | "do_start_node_for_intervals" | "do_start_scheduler" | "do_start_worker" | "do_upgrade_program" | "clocks_follow_wall" | "clocks_in_gap_and_fold" | "times_left_out" | "times_twice" | "cron_characters" | "cron_field" | "cron_fields" | "cron_item" | "cron_names" | "cron_never" | "cron_never_again" | "cron_out_of_range" | "cron_range_reversed" | "cron_step_too_long" | "cron_step_zero" | "cron_whole" | "cron_words" | "group_not_cancellable" | "job_missing" | "job_not_cancellable" | "job_not_deletable" | "job_not_reschedulable" | "job_not_retryable" | "job_retried_already" | "max_job_count" | "query_at" | "query_duration" | "query_empty" | "query_field_unknown" | "query_group" | "query_job" | "query_name_missing" | "query_number" | "query_operator" | "query_parameter_unknown" | "query_quotes" | "query_range_empty" | "query_range_reversed" | "query_parameter_secret" | "query_star" | "query_state" | "query_time" | "query_too_long" | "query_too_many" | "query_value_missing" | "schedule_changed" | "schedule_declared" | "schedule_exists" | "schedule_missing" | "schedule_running";
+        /**
+         * SentenceItem
+         * @description A text beside it as a code and values, for a page that writes it in another language.
+         */
+        SentenceItem: {
+            code: components["schemas"]["SentenceCode"];
+            /**
+             * Values
+             * @description What stands in the text, by name; a value that is a sentence has a code and values of its own, and its `text`.
+             */
+            values: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * SkipItem
          * @description Nominal times in a row that will be skipped.
@@ -3977,6 +4038,7 @@ export interface components {
              * @description Why its run has not started, if it is pending.
              */
             waiting_reason: string | null;
+            waiting_reason_sentence: components["schemas"]["SentenceItem"] | null;
         };
         /**
          * TickList
@@ -4291,6 +4353,7 @@ export interface components {
             until: string | null;
             /** Waiting Reason */
             waiting_reason: string | null;
+            waiting_reason_sentence: components["schemas"]["SentenceItem"] | null;
         };
         /**
          * WhyKind

@@ -12,12 +12,15 @@ export class HoraeError extends Error {
   readonly code: string
   /** A sentence, or the errors by field if the request body is invalid. */
   readonly detail: unknown
+  /** The message as a code and values, for pages in other languages; null or undefined without one. */
+  readonly sentence: unknown
 
-  constructor(status: number, code: string, detail: unknown) {
+  constructor(status: number, code: string, detail: unknown, sentence?: unknown) {
     super(typeof detail === 'string' && detail !== '' ? detail : code)
     this.status = status
     this.code = code
     this.detail = detail
+    this.sentence = sentence
   }
 }
 
@@ -34,11 +37,13 @@ export class Unreachable extends Error {
 /** Convert an error response into the error to throw. */
 export async function errorOf(response: Response): Promise<HoraeError> {
   const body: unknown = await response.json().catch(() => null)
-  const { error, detail } = isRecord(body) ? body : { error: null, detail: null }
+  const { error, detail, sentence } = isRecord(body) ? body : NOTHING
   const code = typeof error === 'string' ? error : `ERROR_HTTP_${response.status}`
   const kind = response.status === 401 ? Unauthorized : HoraeError
-  return new kind(response.status, code, detail ?? response.statusText)
+  return new kind(response.status, code, detail ?? response.statusText, sentence)
 }
+
+const NOTHING: Readonly<Record<string, unknown>> = {}
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null

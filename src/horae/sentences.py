@@ -1,0 +1,209 @@
+"""Sentences that a page may write in the language of its reader.
+
+A sentence is an English text, and so logs, the command line and clients of the API show it as it
+is. It also carries a code and the values that stand in it. The API sends both beside the text; the
+dashboard writes the sentence by its code, and shows the text if it does not know the code.
+
+A value is a number, a text, a moment, or another sentence. Values hold nothing that the text does
+not say, because whoever may read the one may read the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Self, TypeAlias
+
+
+class SentenceCode(StrEnum):
+    """What a sentence says. A text of the dashboard in each language belongs to each code."""
+
+    # Why a job has not started, or what has become of it
+    JOB_CANCELLED = "job_cancelled"
+    JOB_CANCELLED_STOPPING = "job_cancelled_stopping"
+    JOB_DELETED = "job_deleted"
+    JOB_ENDED_STOPPING = "job_ended_stopping"
+    JOB_EXPIRED = "job_expired"
+    JOB_FAILED = "job_failed"
+    JOB_FINISHED = "job_finished"
+    JOB_HELD_BY_LIMIT = "job_held_by_limit"
+    JOB_IN_FULL_QUEUE = "job_in_full_queue"
+    JOB_LIMITS_ELSEWHERE = "job_limits_elsewhere"
+    JOB_NEEDS_NODE = "job_needs_node"
+    JOB_NEEDS_QUEUE_SERVED = "job_needs_queue_served"
+    JOB_NEEDS_TYPE_KNOWN = "job_needs_type_known"
+    JOB_NEXT = "job_next"
+    JOB_NEXT_ATTEMPT = "job_next_attempt"
+    JOB_PLANNED = "job_planned"
+    JOB_QUEUE_PAUSED = "job_queue_paused"
+    JOB_RUNS = "job_runs"
+    JOB_SENT = "job_sent"
+    JOB_STOPPING = "job_stopping"
+    JOB_UNFILED = "job_unfiled"
+    JOB_UNSENT = "job_unsent"
+    JOB_WAITS_FOR_GROUP = "job_waits_for_group"
+    JOB_WAITS_FOR_JOBS = "job_waits_for_jobs"
+    JOB_WAITS_FOR_SLOT = "job_waits_for_slot"
+    EVERYTHING_PAUSED = "everything_paused"
+    RECKONED_BY_FREE_SLOT = "reckoned_by_free_slot"
+    RECKONED_BY_LIMIT = "reckoned_by_limit"
+    RECKONED_BY_PACE = "reckoned_by_pace"
+    RECKONED_BY_PLAN = "reckoned_by_plan"
+    UNTIL_JOB_ENDS = "until_job_ends"
+    UNTIL_JOBS_END = "until_jobs_end"
+    UNTIL_MOMENT = "until_moment"
+
+    # What is wrong, and what to do about it
+    CLOCK_SET_BACK = "clock_set_back"
+    DUE_WORK = "due_work"
+    EVERYTHING_PAUSED_SINCE = "everything_paused_since"
+    HOOKS_LEFT = "hooks_left"
+    MANY = "many"
+    MORE_SCHEDULES_DISABLED = "more_schedules_disabled"
+    MORE_SCHEDULES_FAILING = "more_schedules_failing"
+    MORE_SCHEDULES_MISSED = "more_schedules_missed"
+    MORE_SCHEDULES_PAUSED = "more_schedules_paused"
+    NODE_DEAD = "node_dead"
+    NODE_DEAD_UNRESCUED = "node_dead_unrescued"
+    NODE_DIED = "node_died"
+    NODES_WITHOUT_SCHEDULER = "nodes_without_scheduler"
+    NODES_WITHOUT_WORKER = "nodes_without_worker"
+    NOTHING_CLAIMED = "nothing_claimed"
+    QUEUE_LATE = "queue_late"
+    QUEUE_PAUSED_SINCE = "queue_paused_since"
+    ROWS_UNREADABLE = "rows_unreadable"
+    SCHEDULE_FAILING = "schedule_failing"
+    SCHEDULE_GAVE_UP = "schedule_gave_up"
+    SCHEDULE_MISSED = "schedule_missed"
+    SCHEDULE_OVERDUE = "schedule_overdue"
+    SCHEDULE_PAUSED_SINCE = "schedule_paused_since"
+    SCHEDULE_UNTIL = "schedule_until"
+    SCHEDULES_TYPE_UNKNOWN = "schedules_type_unknown"
+    SCHEMA_NEWER = "schema_newer"
+    SCHEMA_OLD = "schema_old"
+    TYPE_FAILING = "type_failing"
+    WAITS_IN_CIRCLE = "waits_in_circle"
+    WAITS_TAKE_UP_LIMIT = "waits_take_up_limit"
+    WORK_QUEUE_UNSERVED = "work_queue_unserved"
+    WORK_TYPE_UNKNOWN = "work_type_unknown"
+    WORK_UNSENT = "work_unsent"
+    WORK_WITHOUT_NODE = "work_without_node"
+    WORK_WITHOUT_WORKER = "work_without_worker"
+    FATE_NO_JOB = "fate_no_job"
+    FATE_OF_JOBS = "fate_of_jobs"
+    FATE_PART = "fate_part"
+    DEATH_BY_LOCK = "death_by_lock"
+    DEATH_BY_LOCK_AND_SILENCE = "death_by_lock_and_silence"
+    DEATH_BY_PROCESS = "death_by_process"
+    DEATH_BY_SILENCE = "death_by_silence"
+    DO_ADD_SLOTS = "do_add_slots"
+    DO_CANCEL_A_WAIT = "do_cancel_a_wait"
+    DO_CHECK_BROKER = "do_check_broker"
+    DO_LIST_SCHEDULES = "do_list_schedules"
+    DO_LOOK_AT_FAILURES = "do_look_at_failures"
+    DO_MIGRATE = "do_migrate"
+    DO_MIGRATE_FILE = "do_migrate_file"
+    DO_NOTHING_JOBS_MOVE = "do_nothing_jobs_move"
+    DO_NOTHING_ROW_GOES = "do_nothing_row_goes"
+    DO_READ_LAST_LINES = "do_read_last_lines"
+    DO_READ_LOGS = "do_read_logs"
+    DO_READ_LOGS_OF_QUEUE = "do_read_logs_of_queue"
+    DO_REPAIR_ROWS = "do_repair_rows"
+    DO_REPLACE_PROGRAM = "do_replace_program"
+    DO_RESUME_EVERYTHING = "do_resume_everything"
+    DO_RESUME_QUEUE = "do_resume_queue"
+    DO_RESUME_SCHEDULE = "do_resume_schedule"
+    DO_RUN_DECLARING_NODE = "do_run_declaring_node"
+    DO_RUN_OR_CLEAN = "do_run_or_clean"
+    DO_RUN_OR_DELETE_SCHEDULES = "do_run_or_delete_schedules"
+    DO_RUN_SCHEDULE = "do_run_schedule"
+    DO_SEE_ERRORS = "do_see_errors"
+    DO_SEE_ERRORS_AND_RESUME = "do_see_errors_and_resume"
+    DO_SERVE_QUEUE = "do_serve_queue"
+    DO_SET_CLOCK = "do_set_clock"
+    DO_START_NODE = "do_start_node"
+    DO_START_NODE_FOR_INTERVALS = "do_start_node_for_intervals"
+    DO_START_SCHEDULER = "do_start_scheduler"
+    DO_START_WORKER = "do_start_worker"
+    DO_UPGRADE_PROGRAM = "do_upgrade_program"
+
+    # What daylight saving does to the times of a schedule
+    CLOCKS_FOLLOW_WALL = "clocks_follow_wall"
+    CLOCKS_IN_GAP_AND_FOLD = "clocks_in_gap_and_fold"
+    TIMES_LEFT_OUT = "times_left_out"
+    TIMES_TWICE = "times_twice"
+
+    # Why a search, an expression or a change is refused
+    CRON_CHARACTERS = "cron_characters"
+    CRON_FIELD = "cron_field"
+    CRON_FIELDS = "cron_fields"
+    CRON_ITEM = "cron_item"
+    CRON_NAMES = "cron_names"
+    CRON_NEVER = "cron_never"
+    CRON_NEVER_AGAIN = "cron_never_again"
+    CRON_OUT_OF_RANGE = "cron_out_of_range"
+    CRON_RANGE_REVERSED = "cron_range_reversed"
+    CRON_STEP_TOO_LONG = "cron_step_too_long"
+    CRON_STEP_ZERO = "cron_step_zero"
+    CRON_WHOLE = "cron_whole"
+    CRON_WORDS = "cron_words"
+    GROUP_NOT_CANCELLABLE = "group_not_cancellable"
+    JOB_MISSING = "job_missing"
+    JOB_NOT_CANCELLABLE = "job_not_cancellable"
+    JOB_NOT_DELETABLE = "job_not_deletable"
+    JOB_NOT_RESCHEDULABLE = "job_not_reschedulable"
+    JOB_NOT_RETRYABLE = "job_not_retryable"
+    JOB_RETRIED_ALREADY = "job_retried_already"
+    MAX_JOB_COUNT = "max_job_count"
+    QUERY_AT = "query_at"
+    QUERY_DURATION = "query_duration"
+    QUERY_EMPTY = "query_empty"
+    QUERY_FIELD_UNKNOWN = "query_field_unknown"
+    QUERY_GROUP = "query_group"
+    QUERY_JOB = "query_job"
+    QUERY_NAME_MISSING = "query_name_missing"
+    QUERY_NUMBER = "query_number"
+    QUERY_OPERATOR = "query_operator"
+    QUERY_PARAMETER_UNKNOWN = "query_parameter_unknown"
+    QUERY_QUOTES = "query_quotes"
+    QUERY_RANGE_EMPTY = "query_range_empty"
+    QUERY_RANGE_REVERSED = "query_range_reversed"
+    QUERY_PARAMETER_SECRET = "query_parameter_secret"  # noqa: S105 - the code of a sentence
+    QUERY_STAR = "query_star"
+    QUERY_STATE = "query_state"
+    QUERY_TIME = "query_time"
+    QUERY_TOO_LONG = "query_too_long"
+    QUERY_TOO_MANY = "query_too_many"
+    QUERY_VALUE_MISSING = "query_value_missing"
+    SCHEDULE_CHANGED = "schedule_changed"
+    SCHEDULE_DECLARED = "schedule_declared"
+    SCHEDULE_EXISTS = "schedule_exists"
+    SCHEDULE_MISSING = "schedule_missing"
+    SCHEDULE_RUNNING = "schedule_running"
+
+
+Value: TypeAlias = "str | int | float | datetime | Sequence[str] | None"
+
+
+class Sentence(str):
+    """A text with its code and values. What is made from it, as by `strip`, is a plain text."""
+
+    __slots__ = ("code", "values")
+    code: SentenceCode
+    values: Mapping[str, Value]
+
+    def __new__(cls, text: str, code: SentenceCode, /, **values: Value) -> Self:
+        """Return a sentence that reads `text`."""
+        made = super().__new__(cls, text)
+        made.code = code
+        made.values = values
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, SentenceCode], dict[str, Any]]:
+        """Return what a copy is made of."""
+        return (str(self), self.code), dict(self.values)
+
+
+def sentence_of(error: Exception) -> str:
+    """Return the text of an error; it is a `Sentence` if the error was made with one."""
+    text: object = error.args[0] if error.args else ""
+    return text if isinstance(text, Sentence) else str(error)

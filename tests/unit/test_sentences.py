@@ -1,0 +1,102 @@
+"""Every sentence of the server can be written by the dashboard, from the values that it carries."""
+
+import ast
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import horae
+from horae.errors import InvalidRequest, JobNotRetryable
+from horae.sentences import Sentence, SentenceCode, sentence_of
+
+SOURCE: Final = Path(horae.__file__).parent
+TEXTS: Final = Path(__file__).parents[2] / "web/app/src/texts"
+ENTRY: Final = re.compile(r"^  (\w+): ", re.MULTILINE)
+USE: Final = re.compile(r"v\.\w+\('(\w+)'\)")
+HELPER: Final = re.compile(r"\b(\w+)\(v\)")
+
+
+def calls() -> Iterator[tuple[set[str], set[str] | None]]:
+    """The codes and the names of the values of each sentence; None: they are not written there."""
+    for path in SOURCE.rglob("*.py"):
+        if "SentenceCode" not in (text := path.read_text()):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Sentence"
+            ):
+                codes = {
+                    each.attr for each in ast.walk(node.args[1]) if isinstance(each, ast.Attribute)
+                }
+                names = {each.arg for each in node.keywords if each.arg is not None}
+                spread = any(each.arg is None for each in node.keywords)
+                yield codes, None if spread else names
+
+
+def values_of_codes() -> dict[str, set[str]]:
+    found = defaultdict[str, set[str]](set)
+    for names_of_codes, names in calls():
+        for code in names_of_codes & set(SentenceCode.__members__):
+            if names is not None:
+                found[SentenceCode[code]] |= names
+    return found
+
+
+def entries(language: str) -> dict[str, str]:
+    """The texts by their codes, with the source of the helpers that they call."""
+    source = (TEXTS / language / "sentences.ts").read_text()
+    table, _, rest = source.partition("\n}\n")
+    functions = re.compile(r"function (\w+)\(v: SentenceValues\)(.*?)\n}\n", re.DOTALL)
+    helpers = dict(functions.findall(rest))
+    starts = [*ENTRY.finditer(table)]
+    ends = [*(each.start() for each in starts[1:]), len(table)]
+    found: dict[str, str] = {}
+    for start, end in zip(starts, ends, strict=True):
+        text = table[start.end() : end]
+        found[start[1]] = text + "".join(helpers[name] for name in HELPER.findall(text))
+    return found
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_dashboard_has_a_text_for_every_code(language: str) -> None:
+    assert sorted(entries(language)) == sorted(SentenceCode)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_texts_use_only_values_that_are_sent(language: str) -> None:
+    known = values_of_codes()
+    texts = entries(language)
+    # What an error about a cron expression says besides its problem, and what is sent as a whole.
+    known_elsewhere = {"instead", "hint"}
+    for code in SentenceCode:
+        if code in known:
+            used = set(USE.findall(texts[code])) - known_elsewhere
+            assert used <= known[code], code
+
+
+def test_every_code_is_sent() -> None:
+    text = "".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    used = set(re.findall(r"SentenceCode\.(\w+)", text))
+    assert used == set(SentenceCode.__members__)
+
+
+def test_a_sentence_is_its_text() -> None:
+    sentence = Sentence("it waits", SentenceCode.JOB_NEXT, text="beside")
+    assert sentence == "it waits"
+    assert type(f"{sentence}") is str
+    copied = copy.deepcopy(sentence)
+    assert (copied, copied.code, copied.values) == ("it waits", "job_next", {"text": "beside"})
+
+
+def test_an_error_keeps_its_sentence() -> None:
+    text = sentence_of(JobNotRetryable(3, "finished"))
+    assert isinstance(text, Sentence)
+    assert (text.code, text.values) == ("job_not_retryable", {"job": 3, "state": "finished"})
+    assert type(sentence_of(InvalidRequest("plain"))) is str
