@@ -86,10 +86,10 @@ demo-celery: install ## Show jobs in a Celery worker, with a Redis broker that i
 
 web: $(DASHBOARD) ## Build the dashboard into the package (installs Node.js 20 into .venv if it is missing)
 
-$(DASHBOARD): $(MODULES) $(filter-out %/README.md web/app/tests/% web/packages/vue/tests/%,$(WEB_FILES))
+$(DASHBOARD): $(MODULES) $(filter-out %/README.md web/app/tests/% web/packages/client/tests/% web/packages/vue/tests/% web/packages/react/%,$(WEB_FILES))
 	@cd web && ../$(NODE) npm run --silent build
 
-$(MODULES): web/package-lock.json web/package.json web/app/package.json web/packages/vue/package.json
+$(MODULES): web/package-lock.json web/package.json web/app/package.json $(wildcard web/packages/*/package.json)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@cd web && ../$(NODE) npm ci
 	touch $@
@@ -139,4 +139,4 @@ lock: install ## Write the locked requirements again (ARGS=--upgrade for newer v
 
 clean: ## Remove everything that the other targets created
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist site
-	rm -rf web/node_modules web/*/node_modules web/packages/vue/dist src/horae/api/static examples/tables/static
+	rm -rf web/node_modules web/*/node_modules web/packages/*/dist src/horae/api/static examples/tables/static

@@ -1,4 +1,5 @@
 import prettier from 'eslint-config-prettier'
+import reactHooks from 'eslint-plugin-react-hooks'
 import vue from 'eslint-plugin-vue'
 import globals from 'globals'
 import { defineConfig } from 'eslint/config'
@@ -14,9 +15,9 @@ const shape = {
 }
 
 export default defineConfig(
-  { ignores: ['**/dist/', '**/node_modules/', 'packages/vue/src/api/schema.ts'] },
+  { ignores: ['**/dist/', '**/node_modules/', 'packages/client/src/api/schema.ts'] },
   {
-    files: ['**/*.{ts,vue}'],
+    files: ['**/*.{ts,tsx,vue}'],
     extends: [
       typescript.configs.strictTypeChecked,
       typescript.configs.stylisticTypeChecked,
@@ -50,6 +51,7 @@ export default defineConfig(
       'vue/multi-word-component-names': 'off',
     },
   },
+  { files: ['packages/react/**'], extends: [reactHooks.configs.flat.recommended] },
   {
     files: ['app/src/**/*.vue'],
     rules: {

@@ -2,6 +2,6 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    projects: ['packages/vue/vite.config.ts', 'app/vite.config.ts'],
+    projects: ['packages/*/vite.config.ts', 'app/vite.config.ts'],
   },
 })

@@ -3,6 +3,7 @@ import { fileURLToPath, URL } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
+import { sources } from '../packaging.ts'
 import { compressed } from './compressed.ts'
 
 const LANGUAGE = /src\/texts\/(?!en\b)([a-z]{2})\b/
@@ -13,7 +14,7 @@ export default defineConfig({
   // Relative, because the application can be mounted anywhere: the server adds a `<base>` with its address.
   base: './',
   resolve: {
-    alias: { '@horae/vue': path('../packages/vue/src/entry.ts'), '@': path('./src') },
+    alias: [...sources, { find: /^@\//, replacement: path('./src/') }],
   },
   define: { __VUE_OPTIONS_API__: 'false' },
   build: {

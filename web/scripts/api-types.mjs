@@ -1,11 +1,11 @@
-// Generates packages/vue/src/api/schema.ts from the OpenAPI document of the API. `--check` only compares the two.
+// Generates packages/client/src/api/schema.ts from the OpenAPI document of the API. `--check` only compares the two.
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 import openapiTypes, { astToString } from 'openapi-typescript'
 
 const source = new URL('../../tests/api/openapi.json', import.meta.url)
-const target = new URL('../packages/vue/src/api/schema.ts', import.meta.url)
+const target = new URL('../packages/client/src/api/schema.ts', import.meta.url)
 const HEAD = '// Generated from tests/api/openapi.json by `npm run api-types`. Do not edit.\n\n'
 
 /** Return the document without the endpoints of the job types, which belong to the application that generated it. */

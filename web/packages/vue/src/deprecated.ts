@@ -1,7 +1,12 @@
 // The previous names of exports. They will be removed in the release after the next one.
-import { parseJobEvent, type JobChanges } from './tracking/jobEvents'
-import { DEFAULT_POLLING, type PollingOptions } from './tracking/polling'
-import { PollLoop, type PollLoopOptions } from './tracking/pollLoop'
+import {
+  DEFAULT_POLLING,
+  parseJobEvent,
+  PollLoop,
+  type JobChanges,
+  type PollingOptions,
+  type PollLoopOptions,
+} from '@horae/client'
 
 /** @deprecated Renamed to `PollLoop`. */
 export const Loop = PollLoop

@@ -1,6 +1,6 @@
+import type { ClientOptions } from '@horae/client'
 import { defineCustomElement } from 'vue'
 
-import type { ClientOptions } from './client/client'
 import JobElement from './elements/JobElement.vue'
 import ProgressElement from './elements/ProgressElement.vue'
 import { configureElements } from './elements/jobSources'

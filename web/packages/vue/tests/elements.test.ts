@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 import { defineHoraeElements } from '../src/elements'
-import { FakeServer, jobOf, pass } from './fakes'
+import { FakeServer, jobOf, pass } from '../../client/tests/fakes'
 
 let server: FakeServer
 

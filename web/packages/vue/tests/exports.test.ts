@@ -49,6 +49,7 @@ it('exports exactly the public names', () => {
       "useJobEnds",
       "useJobStore",
       "useJobs",
+      "watchJobEnds",
     ]
   `)
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 import { useJobEnds, type Job } from '../src'
-import { FakeServer, jobOf, offline, pass } from './fakes'
+import { FakeServer, jobOf, offline, pass } from '../../client/tests/fakes'
 import { withSetup, type Mounted } from './mount'
 
 const HELLO = 'event: hello\nid: a-0\ndata: {"resumed": false}\n\n'

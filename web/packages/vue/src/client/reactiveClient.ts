@@ -1,6 +1,9 @@
+import {
+  createClient as createPlainClient,
+  type ClientOptions,
+  type HoraeClient,
+} from '@horae/client'
 import { shallowRef } from 'vue'
-
-import { createClient as createPlainClient, type ClientOptions, type HoraeClient } from './client'
 
 /** Create a client whose `events.status.value` templates and watchers follow. */
 export function createClient(options: ClientOptions = {}): HoraeClient {

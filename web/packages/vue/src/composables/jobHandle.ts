@@ -1,4 +1,16 @@
 import {
+  hasEnded,
+  humanReadableState,
+  shownError,
+  stateOf,
+  type Job,
+  type JobEndCallbacks,
+  type JobId,
+  type LabelText,
+  type Messages,
+  type ShownError,
+} from '@horae/client'
+import {
   computed,
   shallowRef,
   toValue,
@@ -8,11 +20,7 @@ import {
   type Ref,
 } from 'vue'
 
-import type { Job, JobId } from '../api/model'
-import type { Messages } from '../i18n/messages'
-import { hasEnded, stateOf } from '../job/states'
-import { humanReadableState, shownError, type LabelText, type ShownError } from '../job/wording'
-import { useJobEnd, type JobEndCallbacks } from './useJobEnd'
+import { useJobEnd } from './useJobEnd'
 
 /** The functions of a store or a tracker that a job handle needs. */
 export interface JobSource {

@@ -1,6 +1,6 @@
+import type { Job } from '@horae/client'
 import { defineComponent, markRaw, type Raw } from 'vue'
 
-import type { Job } from '../api/model'
 import type { UseJobOptions, UseJobReturn } from './jobHandle'
 import { useJob } from './useJob'
 

@@ -1,6 +1,6 @@
+import type { JobId } from '@horae/client'
 import type { MaybeRefOrGetter } from 'vue'
 
-import type { JobId } from '../api/model'
 import { useJobStore } from '../store/jobs'
 import { useHorae } from '../store/plugin'
 import { createJobHandle, type UseJobOptions, type UseJobReturn } from './jobHandle'

@@ -1,21 +1,6 @@
+import type { Job, JobEndCallbacks, JobId } from '@horae/client'
+import { endOf, reportEnd, type JobEnd } from '@horae/client/hooks'
 import { computed, getCurrentScope, nextTick, watch, type Ref } from 'vue'
-
-import type { Job, JobId } from '../api/model'
-import { isEndedState, type EndedState } from '../job/states'
-
-export interface JobEndCallbacks {
-  readonly onJobFinished?: (job: Job) => void
-  readonly onJobFailed?: (job: Job) => void
-  readonly onJobCancelled?: (job: Job) => void
-  /** The server no longer has the job. The argument is null if the job was never read. */
-  readonly onJobGone?: (job: Job | null) => void
-}
-
-interface JobEnd {
-  readonly id: JobId
-  readonly outcome: EndedState | 'gone'
-  readonly job: Job | null
-}
 
 /** Call the callbacks once for each job that ends, and also for a job that had ended before it was passed. */
 export function useJobEnd(
@@ -33,7 +18,7 @@ export function useJobEnd(
       notifiedId = null
     } else if (notifiedId !== jobEnd.id) {
       notifiedId = jobEnd.id
-      callBack(jobEnd, callbacks)
+      reportEnd(jobEnd, callbacks)
     }
   }
 
@@ -42,22 +27,4 @@ export function useJobEnd(
   void nextTick(() => {
     if (scope?.active !== false) notify(end.value)
   })
-}
-
-function endOf(id: JobId | null, job: Job | null, isGone: boolean): JobEnd | null {
-  if (id === null) return null
-  if (isGone) return { id, outcome: 'gone', job }
-  return job && isEndedState(job.state) ? { id, outcome: job.state, job } : null
-}
-
-function callBack({ outcome, job }: JobEnd, callbacks: JobEndCallbacks): void {
-  if (outcome === 'gone') callbacks.onJobGone?.(job)
-  else if (job !== null) reportEnd(job, callbacks)
-}
-
-/** Call the callback for the outcome of a job that has ended. */
-export function reportEnd(job: Job, callbacks: JobEndCallbacks): void {
-  if (job.state === 'finished') callbacks.onJobFinished?.(job)
-  if (job.state === 'failed') callbacks.onJobFailed?.(job)
-  if (job.state === 'cancelled') callbacks.onJobCancelled?.(job)
 }

@@ -1,6 +1,6 @@
+import type { Job } from '@horae/client'
 import { computed, type ComputedRef } from 'vue'
 
-import type { Job } from '../api/model'
 import { useJobStore } from '../store/jobs'
 
 /**

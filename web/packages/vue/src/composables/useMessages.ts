@@ -1,6 +1,6 @@
+import { messagesFor, type Messages } from '@horae/client'
 import { computed, inject, type ComputedRef } from 'vue'
 
-import { messagesFor, type Messages } from '../i18n/messages'
 import { horaeKey } from '../store/plugin'
 
 /**

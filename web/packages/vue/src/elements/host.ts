@@ -1,6 +1,6 @@
+import progressStyle from '@horae/client/style.css?inline'
 import { useHost, useShadowRoot } from 'vue'
 
-import progressStyle from '../components/progress-bar.css?inline'
 import elementStyle from './elements.css?inline'
 
 /** The custom element around a component. */

@@ -1,7 +1,8 @@
-import type { ClientOptions } from '../client/client'
+import type { ClientOptions } from '@horae/client'
+
 import { createClient } from '../client/reactiveClient'
 import type { JobSource } from '../composables/jobHandle'
-import { JobTracker } from '../tracking/tracker'
+import { JobTracker } from '../tracking/reactiveTracker'
 
 const sources = new Map<string, JobSource>()
 let options: Omit<ClientOptions, 'baseUrl'> = {}
@@ -17,14 +18,8 @@ export function jobSourceFor(baseUrl: string): JobSource {
   const known = sources.get(baseUrl)
   if (known) return known
   const tracker = new JobTracker({ client: createClient({ ...options, baseUrl }) })
-  const source: JobSource = {
-    session: () => tracker.session.value,
-    get: (id) => tracker.get(id),
-    isGone: (id) => tracker.isGone(id),
-    track: (job) => tracker.track(job),
-    follow: (id) => tracker.follow(id),
-    cancel: (id) => tracker.cancel(id),
-  }
+  const { get, isGone, track, follow, cancel } = tracker
+  const source = { session: () => tracker.session.value, get, isGone, track, follow, cancel }
   sources.set(baseUrl, source)
   return source
 }

@@ -1,7 +1,7 @@
 import { defineStore } from 'pinia'
-import { onScopeDispose } from 'vue'
+import { computed, onScopeDispose } from 'vue'
 
-import { JobTracker } from '../tracking/tracker'
+import { JobTracker } from '../tracking/reactiveTracker'
 import { useHorae } from './plugin'
 
 /** The jobs of all components of a page. `JobTracker` documents the functions. */
@@ -11,20 +11,20 @@ export const useJobStore = defineStore('horae-jobs', () => {
   onScopeDispose(() => tracker.dispose())
 
   return {
-    status: tracker.status,
-    session: tracker.session,
-    jobs: tracker.jobs,
-    unfinishedJobs: tracker.unfinishedJobs,
-    get: tracker.get.bind(tracker),
-    isGone: tracker.isGone.bind(tracker),
+    status: computed(() => tracker.status.value),
+    session: computed(() => tracker.session.value),
+    jobs: computed(() => tracker.jobs.value),
+    unfinishedJobs: computed(() => tracker.unfinishedJobs.value),
+    get: tracker.get,
+    isGone: tracker.isGone,
     create: tracker.create,
-    track: tracker.track.bind(tracker),
-    follow: tracker.follow.bind(tracker),
-    load: tracker.load.bind(tracker),
-    cancel: tracker.cancel.bind(tracker),
-    retry: tracker.retry.bind(tracker),
-    refresh: tracker.refresh.bind(tracker),
-    forget: tracker.forget.bind(tracker),
-    clear: tracker.clear.bind(tracker),
+    track: tracker.track,
+    follow: tracker.follow,
+    load: tracker.load,
+    cancel: tracker.cancel,
+    retry: tracker.retry,
+    refresh: tracker.refresh,
+    forget: tracker.forget,
+    clear: tracker.clear,
   }
 })

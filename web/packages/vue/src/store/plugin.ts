@@ -1,4 +1,12 @@
 import {
+  messagesFor,
+  type ClientOptions,
+  type HoraeClient,
+  type LabelText,
+  type Messages,
+  type PollingOptions,
+} from '@horae/client'
+import {
   computed,
   inject,
   toValue,
@@ -8,11 +16,7 @@ import {
   type Plugin,
 } from 'vue'
 
-import type { ClientOptions, HoraeClient } from '../client/client'
 import { createClient } from '../client/reactiveClient'
-import { messagesFor, type Messages } from '../i18n/messages'
-import type { LabelText } from '../job/wording'
-import type { PollingOptions } from '../tracking/polling'
 
 /** What `createHorae` provides to all components and stores of an application. */
 export interface Horae {

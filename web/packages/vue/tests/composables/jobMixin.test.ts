@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineComponent } from 'vue'
 
 import { jobMixin, ProgressBar, type Job, type ShownError } from '../../src'
-import { FakeServer, jobOf, pass, errorResponse } from '../fakes'
+import { FakeServer, jobOf, pass, errorResponse } from '../../../client/tests/fakes'
 import { mount } from '../mount'
 
 let server: FakeServer

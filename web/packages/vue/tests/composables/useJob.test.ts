@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { nextTick, shallowRef } from 'vue'
 
 import { useJob, useJobStore, type JobId, type UseJobOptions } from '../../src'
-import { FakeServer, jobOf, offline, pass, errorResponse } from '../fakes'
+import { FakeServer, jobOf, offline, pass, errorResponse } from '../../../client/tests/fakes'
 import { withSetup } from '../mount'
 
 let server: FakeServer

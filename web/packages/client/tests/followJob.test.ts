@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
-import { createClient, followJob, HoraeError, type HoraeClient } from '../src/client'
+import { createClient, followJob, HoraeError, type HoraeClient } from '../src'
 import { errorResponse, FakeServer, jobOf, offline, pass } from './fakes'
 
 let server: FakeServer

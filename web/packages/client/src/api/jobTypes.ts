@@ -5,10 +5,10 @@ import type { JobDetail, JobId } from './model'
  * its OpenAPI document; without them every name and every object of parameters is accepted.
  *
  * ```ts
- * import type { JobTypesOf } from '@horae/vue'
+ * import type { JobTypesOf } from '@horae/client'
  * import type { paths } from './horae-schema'
  *
- * declare module '@horae/vue' {
+ * declare module '@horae/client' {
  *   interface JobTypes extends JobTypesOf<paths> {}
  * }
  * ```

@@ -1,6 +1,5 @@
-import { shallowReactive } from 'vue'
-
 import type { Job, JobId } from '../api/model'
+import { plainCell, type Cell, type CreateCell } from '../events/cell'
 import { hasEnded, isOutdated } from '../job/states'
 
 export interface CachedJob {
@@ -16,6 +15,11 @@ export interface CachedJob {
   readonly revision: number
 }
 
+/** The jobs at one moment. Each change makes another snapshot, of the same map. */
+export interface CacheSnapshot {
+  readonly entries: ReadonlyMap<JobId, CachedJob>
+}
+
 const UNKNOWN: CachedJob = { job: null, gone: false, tracked: false, followers: 0, revision: 0 }
 
 /**
@@ -24,17 +28,20 @@ const UNKNOWN: CachedJob = { job: null, gone: false, tracked: false, followers: 
  * Responses and events can arrive in any order, so every update passes through here: outdated ones are ignored.
  */
 export class JobCache {
-  readonly #entries = shallowReactive(new Map<JobId, CachedJob>())
+  readonly #entries = new Map<JobId, CachedJob>()
   readonly #limit: number
+  readonly #snapshot: Cell<CacheSnapshot>
   #revision = 0
 
   /** @param limit how many ended jobs that no component follows are kept. */
-  constructor(limit = 50) {
+  constructor(limit = 50, createCell: CreateCell = plainCell) {
     this.#limit = limit
+    this.#snapshot = createCell<CacheSnapshot>({ entries: this.#entries })
   }
 
-  get entries(): ReadonlyMap<JobId, CachedJob> {
-    return this.#entries
+  /** What readers see. A framework whose cell holds it learns of every change. */
+  get snapshot(): CacheSnapshot {
+    return this.#snapshot.value
   }
 
   /**
@@ -73,16 +80,18 @@ export class JobCache {
     if (!entry) return
     if (entry.followers > 1 || entry.tracked)
       this.#change(id, { followers: Math.max(0, entry.followers - 1) })
-    else this.#entries.delete(id)
+    else this.remove(id)
     this.#prune()
   }
 
   remove(id: JobId): void {
     this.#entries.delete(id)
+    this.#notify()
   }
 
   clear(): void {
     this.#entries.clear()
+    this.#notify()
   }
 
   /** The ids of the jobs that can still change and that a component follows or the cache tracks, in ascending order. */
@@ -101,6 +110,11 @@ export class JobCache {
 
   #change(id: JobId, changes: Partial<CachedJob>): void {
     this.#entries.set(id, { ...(this.#entries.get(id) ?? UNKNOWN), ...changes })
+    this.#notify()
+  }
+
+  #notify(): void {
+    this.#snapshot.value = { entries: this.#entries }
   }
 
   /** Remove the oldest ended jobs that no component follows, beyond the limit. */
@@ -108,8 +122,7 @@ export class JobCache {
     const unused = [...this.#entries].filter(
       ([, entry]) => entry.followers === 0 && !isActive(entry),
     )
-    for (const [id] of unused.slice(0, Math.max(0, unused.length - this.#limit)))
-      this.#entries.delete(id)
+    for (const [id] of unused.slice(0, Math.max(0, unused.length - this.#limit))) this.remove(id)
   }
 }
 

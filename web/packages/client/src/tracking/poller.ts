@@ -1,9 +1,8 @@
-import { shallowRef, type Ref } from 'vue'
-
 import type { JobId } from '../api/model'
 import type { HoraeClient } from '../client/client'
 import { Unauthorized } from '../client/errors'
 import { HAS_PAGE, PAGE } from '../page/visibility'
+import type { Cell, CreateCell } from '../events/cell'
 import type { ServerSentEvent } from '../events/parser'
 import type { JobCache } from './jobCache'
 import { parseJobEvent } from './jobEvents'
@@ -25,9 +24,9 @@ export type TrackerStatus = 'idle' | 'streaming' | 'polling' | 'retrying' | 'una
 
 /** Keeps a job cache up to date by one event stream and one polling loop. Both are off while no job is active. */
 export class JobPoller {
-  readonly status: Ref<TrackerStatus> = shallowRef('idle')
+  readonly status: Cell<TrackerStatus>
   /** The number of logouts. Responses to requests of an earlier session are ignored. */
-  readonly session: Ref<number> = shallowRef(0)
+  readonly session: Cell<number>
   readonly #client: HoraeClient
   readonly #cache: JobCache
   readonly #options: PollingOptions
@@ -40,7 +39,14 @@ export class JobPoller {
   #wasStreaming = false
   #unauthorized = false
 
-  constructor(client: HoraeClient, cache: JobCache, options: PollingOptions) {
+  constructor(
+    client: HoraeClient,
+    cache: JobCache,
+    options: PollingOptions,
+    createCell: CreateCell,
+  ) {
+    this.status = createCell<TrackerStatus>('idle')
+    this.session = createCell(0)
     this.#client = client
     this.#cache = cache
     this.#options = options

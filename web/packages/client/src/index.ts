@@ -1,5 +1,12 @@
-// The entry point `@horae/vue/client`: the client for any page or framework. It contains no Vue.
-export type { JobOf, JobTypes, JobTypesOf } from './api/jobTypes'
+export type {
+  CreateJob,
+  GetJob,
+  JobOf,
+  JobTypes,
+  JobTypesOf,
+  NameOf,
+  StartArguments,
+} from './api/jobTypes'
 export type { Job, JobAttempt, JobDetail, JobId, JobPage, JobQuery, Me } from './api/model'
 export type { components, paths } from './api/schema'
 export { createClient, type ClientOptions, type HoraeClient, type JobsApi } from './client/client'
@@ -22,6 +29,7 @@ export {
 } from './events/feed'
 export type { ServerSentEvent } from './events/parser'
 export { MESSAGES, messagesFor, type Messages } from './i18n/messages'
+export type { JobEndCallbacks } from './job/ends'
 export {
   ENDED_STATES,
   hasEnded,
@@ -48,5 +56,8 @@ export {
 } from './job/wording'
 export { followJob, type FollowOptions } from './tracking/followJob'
 export { parseJobEvent, type JobChanges } from './tracking/jobEvents'
+export type { TrackerStatus } from './tracking/poller'
 export { DEFAULT_POLLING, type PollingOptions } from './tracking/polling'
 export { PollLoop, type PollLoopOptions } from './tracking/pollLoop'
+export { JobTracker, type TrackerOptions } from './tracking/tracker'
+export { watchJobEnds } from './tracking/watchJobEnds'

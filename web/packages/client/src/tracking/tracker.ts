@@ -1,11 +1,10 @@
-import { computed, type ComputedRef, type Ref } from 'vue'
-
 import type { CreateJob, JobTypes } from '../api/jobTypes'
 import type { Job, JobId } from '../api/model'
 import type { HoraeClient } from '../client/client'
+import { plainCell, type Cell, type CreateCell } from '../events/cell'
 import { hasEnded } from '../job/states'
 import { HAS_PAGE } from '../page/visibility'
-import { JobCache } from './jobCache'
+import { JobCache, type CachedJob, type CacheSnapshot } from './jobCache'
 import { JobPoller, type TrackerStatus } from './poller'
 import { DEFAULT_POLLING, type PollingOptions } from './polling'
 import { listAll, unfinishedJobsOf } from './requests'
@@ -17,55 +16,61 @@ export interface TrackerOptions {
   readonly pace?: Partial<PollingOptions>
   /** How many ended jobs that no component follows are kept; 50 by default. */
   readonly remembered?: number
+  /** How values that change are held: Vue's `shallowRef`, for example. Plain objects by default. */
+  readonly createCell?: CreateCell
 }
 
-/** Follows jobs until they end, and starts, cancels and retries them. The store and the custom elements use it. */
+/**
+ * Follows jobs until they end, and starts, cancels and retries them, by one event stream and one polling loop for all jobs.
+ * It depends on no framework: the cells that `createCell` makes tell one when to read again. Its functions may be passed on
+ * alone: `const { create, load } = tracker`.
+ */
 export class JobTracker {
-  readonly status: Readonly<Ref<TrackerStatus>>
+  readonly status: Readonly<Cell<TrackerStatus>>
   /** The number of logouts (calls of `clear`). */
-  readonly session: Readonly<Ref<number>>
+  readonly session: Readonly<Cell<number>>
   /** All known jobs, ordered by id. */
-  readonly jobs: ComputedRef<readonly Job[]>
-  readonly unfinishedJobs: ComputedRef<readonly Job[]>
+  readonly jobs: Readonly<Cell<readonly Job[]>>
+  readonly unfinishedJobs: Readonly<Cell<readonly Job[]>>
   readonly #client: HoraeClient
   readonly #cache: JobCache
   readonly #poller: JobPoller
 
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still accepted
-  constructor({ client, pace, polling = pace, remembered }: TrackerOptions) {
+  constructor(options: TrackerOptions) {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still accepted
+    const { client, pace, polling = pace, remembered, createCell = plainCell } = options
+    const intervals = { ...DEFAULT_POLLING, ...polling }
     this.#client = client
-    this.#cache = new JobCache(remembered)
-    this.#poller = new JobPoller(client, this.#cache, { ...DEFAULT_POLLING, ...polling })
+    this.#cache = new JobCache(remembered, createCell)
+    this.#poller = new JobPoller(client, this.#cache, intervals, createCell)
     this.status = this.#poller.status
     this.session = this.#poller.session
-    this.jobs = computed(() => sortedJobs(this.#cache))
-    this.unfinishedJobs = computed(() =>
-      this.jobs.value.filter((job) => !hasEnded(job) && !this.isGone(job.id)),
+    this.jobs = computedOf(this.#cache, ({ entries }) => sortedJobs(entries.values()))
+    this.unfinishedJobs = computedOf(this.#cache, ({ entries }) =>
+      this.jobs.value.filter((job) => !hasEnded(job) && !entries.get(job.id)?.gone),
     )
   }
 
-  get(id: JobId): Job | undefined {
-    return this.#cache.entries.get(id)?.job ?? undefined
-  }
+  /** The newest known version of a job. */
+  readonly get = (id: JobId): Job | undefined =>
+    this.#cache.snapshot.entries.get(id)?.job ?? undefined
 
   /** Whether the server no longer has the job. */
-  isGone(id: JobId): boolean {
-    return this.#cache.entries.get(id)?.gone ?? false
-  }
+  readonly isGone = (id: JobId): boolean => this.#cache.snapshot.entries.get(id)?.gone ?? false
 
   /** Start a job of a public type and track it until it ends. */
   readonly create: CreateJob<JobTypes> = (type, ...parameters) =>
     this.#act(this.#client.jobs.create(type, ...parameters))
 
   /** Track a job that another request has started until it ends. Returns the newest known version of it. */
-  track(job: Job): Job {
+  readonly track = (job: Job): Job => {
     const known = this.#cache.track(job, this.#cache.revision)
     this.#poller.resume() // a user who has started a job is logged in
     return known
   }
 
   /** Follow a job until the returned function is called. */
-  follow(id: JobId): () => void {
+  readonly follow = (id: JobId): (() => void) => {
     const session = this.session.value
     let isFollowing = true
     this.#cache.follow(id)
@@ -81,7 +86,7 @@ export class JobTracker {
    * Track all unfinished jobs of the user, for example after a login. Jobs of other users, which staff can see, are
    * left out.
    */
-  async load(): Promise<void> {
+  readonly load = async (): Promise<void> => {
     if (!HAS_PAGE) return // the browser will do it
     const session = this.session.value
     const requestedAt = this.#cache.revision
@@ -91,7 +96,7 @@ export class JobTracker {
     this.#poller.resume()
   }
 
-  async cancel(id: JobId): Promise<Job> {
+  readonly cancel = async (id: JobId): Promise<Job> => {
     try {
       return await this.#act(this.#client.jobs.cancel(id))
     } catch (error) {
@@ -101,29 +106,21 @@ export class JobTracker {
   }
 
   /** Retry a failed or cancelled job: start a new job with the same parameters, and track it. */
-  retry(id: JobId): Promise<Job> {
-    return this.#act(this.#client.jobs.retry(id))
-  }
+  readonly retry = (id: JobId): Promise<Job> => this.#act(this.#client.jobs.retry(id))
 
   /** Read all active jobs now. */
-  refresh(): void {
-    this.#poller.refresh()
-  }
+  readonly refresh = (): void => this.#poller.refresh()
 
-  forget(id: JobId): void {
+  readonly forget = (id: JobId): void => {
     this.#cache.remove(id)
     this.#poller.update()
   }
 
   /** Forget all jobs, for example after a logout. */
-  clear(): void {
-    this.#poller.clear()
-  }
+  readonly clear = (): void => this.#poller.clear()
 
   /** Forget all jobs and remove all listeners. */
-  dispose(): void {
-    this.#poller.dispose()
-  }
+  readonly dispose = (): void => this.#poller.dispose()
 
   /** Track the job of a response, and return it with what lists leave out, such as its result. */
   async #act<Found extends Job>(request: Promise<Found>): Promise<Found> {
@@ -134,7 +131,22 @@ export class JobTracker {
   }
 }
 
-function sortedJobs(cache: JobCache): Job[] {
-  const known = [...cache.entries.values()].flatMap((entry) => entry.job ?? [])
+/** Hold a value that is computed from the cache, once for each snapshot of it. */
+function computedOf<Value>(
+  cache: JobCache,
+  compute: (snapshot: CacheSnapshot) => Value,
+): Readonly<Cell<Value>> {
+  let computed: { readonly of: CacheSnapshot; readonly value: Value } | null = null
+  return {
+    get value() {
+      const { snapshot } = cache
+      if (computed?.of !== snapshot) computed = { of: snapshot, value: compute(snapshot) }
+      return computed.value
+    },
+  }
+}
+
+function sortedJobs(entries: Iterable<CachedJob>): Job[] {
+  const known = [...entries].flatMap((entry) => entry.job ?? [])
   return known.sort((left, right) => left.id - right.id)
 }

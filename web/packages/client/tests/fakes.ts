@@ -126,7 +126,8 @@ export class FakeServer {
     if (request.path === '/api/events/') return this.#open(request, init.signal ?? null)
     if (request.path === '/api/session/') return json(this.me)
     if (request.path === '/api/jobs/') return this.#list(request.query)
-    const job = this.jobs.get(Number(id))
+    const [, type] = /^\/api\/jobs\/types\/(\w+)\/$/.exec(request.path) ?? []
+    const job = type ? this.#create(type) : this.jobs.get(Number(id))
     if (!job) return errorResponse(404, 'ERROR_JOB_DOES_NOT_EXIST')
     return action === 'cancel' ? this.#cancel(job) : json(job)
   }
@@ -137,6 +138,12 @@ export class FakeServer {
       (job) => !['finished', 'failed', 'cancelled'].includes(job.state),
     )
     return json({ jobs: ids ? ids.flatMap((id) => this.jobs.get(id) ?? []) : active, next: null })
+  }
+
+  #create(type: string): Job {
+    const job = jobOf(Math.max(0, ...this.jobs.keys()) + 1, 'pending', { type })
+    this.put(job)
+    return job
   }
 
   #cancel(job: Job): Response {

@@ -31,6 +31,7 @@ export class JobEnds {
   #unsubscribe: (() => void) | null = null
   #timer: ReturnType<typeof setInterval> | undefined
   #stopAuthorized: (() => void) | null = null
+  #stopped = false
 
   constructor(options: JobEndsOptions) {
     this.#options = options
@@ -45,7 +46,10 @@ export class JobEnds {
     void this.#reconcile()
   }
 
+  /** Stop for good: a response that is still on its way is ignored. */
   stop(): void {
+    this.#stopped = true
+    this.#userId = null
     clearInterval(this.#timer)
     this.#unsubscribe?.()
     this.#stopAuthorized?.()
@@ -71,12 +75,13 @@ export class JobEnds {
     const { client } = this.#options
     try {
       const me = await client.me()
+      if (this.#stopped) return
       this.#userId = me.id
       const unfinished = await listAll(client.jobs, unfinishedJobsOf(me))
       const known = new Set(unfinished.map((job) => job.id))
       const missing = [...this.#unfinished].filter((each) => !known.has(each))
       const ended = missing.length === 0 ? [] : await listByIds(client.jobs, missing)
-      if (this.#userId !== me.id) return // another user has logged in
+      if (this.#userId !== me.id) return // stopped, or another user has logged in
       for (const job of [...unfinished, ...ended]) this.#see(job)
       this.#forgetGone(missing, ended)
     } catch {
