@@ -11,7 +11,6 @@ from horae.api.stream.event import Update
 from horae.api.stream.sources import JobSource, ScheduleSource
 from horae.api.stream.timing import EventsTiming, HubTiming, ScheduleSourceTiming
 from horae.api.stream.watch import Wanted
-from horae.api.views.schedules import ScheduleItems
 from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind
@@ -57,7 +56,7 @@ def source(horae: Horae) -> ScheduleSource:
 def source_of(
     horae: Horae, timing: ScheduleSourceTiming = ScheduleSourceTiming()
 ) -> ScheduleSource:
-    source = ScheduleSource(horae.components.database, ScheduleItems(horae.registry), timing)
+    source = ScheduleSource(horae.components.database, timing)
     assert source.poll(everything) == []
     return source
 

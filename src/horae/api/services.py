@@ -23,7 +23,7 @@ from horae.api.stream import (
     Source,
     StreamLimit,
 )
-from horae.api.views import JobViews, ScheduleItems
+from horae.api.views import JobViews
 from horae.client.changes import DONE, ChangeRequest, on_request
 from horae.client.jobs import AsyncJobs, Jobs
 from horae.client.operations import ChangeLog, Limits, Overview, Queues
@@ -95,11 +95,6 @@ class Services:
         return JobViews(self.components.database, self.components.registry)
 
     @cached_property
-    def schedule_views(self) -> ScheduleItems:
-        """Makes the response views of schedules."""
-        return ScheduleItems(self.components.registry)
-
-    @cached_property
     def audit(self) -> ChangeLog:
         """The audit log."""
         return ChangeLog(self.components.database)
@@ -113,7 +108,7 @@ class Services:
             jobs = JobWatch(components, self.sync_jobs, timing.jobs)
             return [
                 JobSource(jobs, self.views),
-                ScheduleSource(components.database, self.schedule_views, timing.schedules),
+                ScheduleSource(components.database, timing.schedules),
             ]
 
         return Hub(sources, components.wakeup, components.live, timing.hub)

@@ -8,7 +8,13 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import Connection
 
-from horae.client.schedules import Definition, definition_of, redeclare, with_calendar_days
+from horae.client.schedules import (
+    Definition,
+    definition_of,
+    redeclare,
+    trigger_in_line,
+    with_calendar_days,
+)
 from horae.domain.forecast import (
     Comparison,
     Forecast,
@@ -208,14 +214,18 @@ def _differences(
     found: dict[str, Sequence[str]] = {}
     for name in old.keys() | new.keys():
         if name not in old:
-            found[name] = [f"new: {_trigger(new[name].rules)}"]
+            found[name] = [f"new: {trigger_in_line(new[name].rules.trigger)}"]
             continue
         if name not in new:
-            found[name] = [f"removed: {_trigger(old[name].rules)}"]
+            found[name] = [f"removed: {trigger_in_line(old[name].rules.trigger)}"]
             continue
         earlier, later = old[name], new[name]
         pairs = [
-            ("trigger", _trigger(earlier.rules), _trigger(later.rules)),
+            (
+                "trigger",
+                trigger_in_line(earlier.rules.trigger),
+                trigger_in_line(later.rules.trigger),
+            ),
             *(
                 (part, getattr(earlier.rules, part), getattr(later.rules, part))
                 for part in compared
@@ -227,9 +237,3 @@ def _differences(
         if texts:
             found[name] = texts
     return found
-
-
-def _trigger(rules: Rules) -> str:
-    trigger = rules.trigger
-    zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
-    return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"

@@ -35,6 +35,8 @@ from horae.api.views import (
     TickList,
     WhyItem,
     schedulable_types,
+    schedule_detail,
+    schedule_item,
     statistics_item,
     why_item,
 )
@@ -131,7 +133,8 @@ async def list_schedules(
 ) -> ScheduleList:
     """List schedules by module and name; those that this version cannot read are left out."""
     found = await services.on_thread(page_of, services.reads, **query.model_dump())
-    return services.schedule_views.page(found)
+    items = [schedule_item(view) for view in found.schedules]
+    return ScheduleList(schedules=items, next=found.next)
 
 
 @router.post("/", status_code=201, responses=document_errors(400, 413))
@@ -149,7 +152,7 @@ async def add_schedule(
         **options_in(schedule),
     )
     added = await services.change(actor, "schedule.add", name or schedule["job_type"], add)
-    return services.schedule_views.detail(added)
+    return schedule_detail(services.registry, added)
 
 
 @router.post("/preview/", responses=document_errors(400, 413))
@@ -206,7 +209,7 @@ async def put_schedule(
     result = await services.change(actor, "schedule.put", name, put)
     response.status_code = 201 if result.outcome == "created" else 200
     return PutResult(
-        outcome=result.outcome, schedule=services.schedule_views.detail(result.schedule)
+        outcome=result.outcome, schedule=schedule_detail(services.registry, result.schedule)
     )
 
 
@@ -227,7 +230,7 @@ async def get_schedule(
 ) -> ScheduleDetail:
     """Read one schedule, with its policies and its next starts."""
     found = await services.on_thread(services.schedules.get, schedule_id)
-    return shown_to(actor, services.schedule_views.detail(found))
+    return shown_to(actor, schedule_detail(services.registry, found))
 
 
 @router.patch("/{schedule_id}/", responses=document_errors(400, 404, 413))
@@ -397,4 +400,4 @@ async def _change(
     changed = await services.change(
         actor, f"schedule.{action}", str(schedule_id), partial(call, schedule_id), note
     )
-    return services.schedule_views.detail(changed)
+    return schedule_detail(services.registry, changed)

@@ -11,7 +11,7 @@ from horae.api.models import without_values
 from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
 from horae.api.stream.watch import JobWatch, Wanted
-from horae.api.views import JobViews, ScheduleItems
+from horae.api.views import JobViews, schedule_item
 from horae.client.schedules import views_of
 from horae.storage.engine import Database
 from horae.storage.schedules import reading
@@ -73,10 +73,8 @@ class ScheduleSource:
 
     staff_only = True
 
-    def __init__(
-        self, database: Database, items: ScheduleItems, timing: ScheduleSourceTiming
-    ) -> None:
-        self._database, self._items, self._timing = database, items, timing
+    def __init__(self, database: Database, timing: ScheduleSourceTiming) -> None:
+        self._database, self._timing = database, timing
         self._hinted: deque[int] = deque(maxlen=timing.rows)
         self._versions: dict[int, int] = {}
         self._polled_at: float | None = None
@@ -110,6 +108,6 @@ class ScheduleSource:
         views = views_of(self._database, [rows[key] for key in changed if key in rows])
         deleted = [key for key in (*changed, *sorted(hinted)) if key not in rows]
         return [
-            *(Update("schedule", self._items.item(view).model_dump_json()) for view in views),
+            *(Update("schedule", schedule_item(view).model_dump_json()) for view in views),
             *(Update("schedule_gone", ScheduleGone(id=key).model_dump_json()) for key in deleted),
         ]

@@ -1,9 +1,10 @@
 """Jobs in responses and events."""
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from logging import ERROR
 from types import NoneType
 from typing import Annotated, Any, Final, TypeVar
 
@@ -274,7 +275,9 @@ class JobViews:
         added: dict[JobId, Mapping[str, Any]] = {}
         for job in self._complete(described).values():
             job_type = self._registry.get(job.type)
-            with _errors_logged("job %d (%s) cannot be described", job.id, job.type):
+            with log.guard(
+                "job %d (%s) cannot be described", job.id, job.type, level=ERROR, traceback=True
+            ):
                 described_as: Any = job_type.describe(job)
                 if job_type.response_model is not None:
                     described_as = job_type.response_model.model_validate(described_as)
@@ -298,7 +301,8 @@ class JobViews:
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
         """Return jobs with what their types keep in tables, except jobs that cannot be read."""
-        with _errors_logged("the parameters of %d jobs cannot be read", len(jobs)):
+        unreadable = "the parameters of %d jobs cannot be read"
+        with log.guard(unreadable, len(jobs), level=ERROR, traceback=True):
             return {job.id: job for job in self._hooks.with_parameters_of_all(jobs)}
         half = len(jobs) // 2
         return {**self._complete(jobs[:half]), **self._complete(jobs[half:])} if half else {}
@@ -332,15 +336,6 @@ def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> Attemp
     for view in () if technical else views:
         view.error = view.traceback = None
     return AttemptList(attempts=views)
-
-
-@contextmanager
-def _errors_logged(text: str, *values: object) -> Generator[None]:
-    """Log what the code of a type raises, so that other jobs are still shown."""
-    try:
-        yield
-    except Exception:
-        log.exception(text, *values)
 
 
 def _view(model: type[V], job: Job, added: Mapping[str, Any]) -> V:

@@ -15,7 +15,7 @@ from horae.api.models import (
     attributes,
     without_parts,
 )
-from horae.client.schedules import SchedulePage, ScheduleView
+from horae.client.schedules import ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
 from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
@@ -416,39 +416,27 @@ class FailedRunList(View):
     errors: list[FailedRunItem]
 
 
-class ScheduleItems:
-    """Makes views of schedules."""
+def schedule_item(view: ScheduleView) -> ScheduleItem:
+    """Return a schedule as in a list."""
+    return ScheduleItem.model_validate(_values(view))
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
 
-    def item(self, view: ScheduleView) -> ScheduleItem:
-        """Return the schedule as in a list."""
-        return ScheduleItem.model_validate(_values(view))
-
-    def detail(self, view: ScheduleView) -> ScheduleDetail:
-        """Return the schedule as on its own page."""
-        params = shown_parameters(self._registry, view.job_type, view.config)
-        overrides = dict(view.overrides)
-        if "params" in overrides:
-            overrides["params"] = shown_parameters(
-                self._registry, view.job_type, overrides["params"]
-            )
-        next_runs, change = view.upcoming(NEXT_RUNS), view.change
-        more = {
-            "params": params,
-            "overrides": overrides,
-            "next_runs": next_runs,
-            "next_skips": view.skips(next_runs[-1] if next_runs else None),
-            "skip_reason": None if change is None else change.reason,
-            "skip_until": None if change is None else change.skip_until,
-            "moved_start": None if change is None else change.start,
-        }
-        return ScheduleDetail.model_validate({**attributes(view.rules), **_values(view), **more})
-
-    def page(self, page: SchedulePage) -> ScheduleList:
-        """Return a page of schedules."""
-        return ScheduleList(schedules=[self.item(view) for view in page.schedules], next=page.next)
+def schedule_detail(registry: Registry, view: ScheduleView) -> ScheduleDetail:
+    """Return a schedule as on its own page."""
+    overrides = dict(view.overrides)
+    if "params" in overrides:
+        overrides["params"] = shown_parameters(registry, view.job_type, overrides["params"])
+    next_runs, change = view.upcoming(NEXT_RUNS), view.change
+    more = {
+        "params": shown_parameters(registry, view.job_type, view.config),
+        "overrides": overrides,
+        "next_runs": next_runs,
+        "next_skips": view.skips(next_runs[-1] if next_runs else None),
+        "skip_reason": None if change is None else change.reason,
+        "skip_until": None if change is None else change.skip_until,
+        "moved_start": None if change is None else change.start,
+    }
+    return ScheduleDetail.model_validate({**attributes(view.rules), **_values(view), **more})
 
 
 def statistics_item(view: ScheduleView) -> StatisticsItem:

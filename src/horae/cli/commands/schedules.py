@@ -19,12 +19,16 @@ from horae.cli.printing import (
     print_table,
     reference_of,
     statistics_values,
-    words_of,
 )
 from horae.cli.printing.schedule_views import as_values
 from horae.cli.schedule_options import chosen_of, with_schedule_options
 from horae.cli.values import parameters
-from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleView
+from horae.client.schedules import (
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    ScheduleView,
+    trigger_in_line,
+)
 
 schedules_app = typer.Typer()
 
@@ -50,7 +54,7 @@ def list_schedules(
         "ID": "id",
         "NAME": "name",
         "MODULE": "module",
-        "WHEN": lambda schedule: words_of(schedule.rules.trigger),
+        "WHEN": lambda schedule: trigger_in_line(schedule.rules.trigger),
         "STATE": lambda schedule: schedule.disabled_reason or schedule.state,
         "NEXT START": "next_start",
         "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,

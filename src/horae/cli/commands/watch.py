@@ -199,7 +199,7 @@ def watch(
                 _look_once(watching, as_json=as_json)
             else:
                 with _until_signal() as stop:
-                    watching.run(stop, _print_line if as_json else None)
+                    watching.run(stop, print_notice if as_json else None)
     finally:
         horae.close()
 
@@ -233,7 +233,8 @@ def _look_once(watching: Watch, *, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _print_line(notice: Notice) -> None:
+def print_notice(notice: Notice) -> None:
+    """Print a notice as one line of JSON."""
     print_json(notice_as_values(notice))
 
 

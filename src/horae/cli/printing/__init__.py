@@ -23,7 +23,6 @@ from horae.cli.printing.schedule_views import (
     note_of,
     reference_of,
     statistics_values,
-    words_of,
 )
 
 __all__ = [
@@ -47,5 +46,4 @@ __all__ = [
     "print_table",
     "reference_of",
     "statistics_values",
-    "words_of",
 ]

@@ -6,7 +6,6 @@ from typing import Any, Final
 from horae.cli.printing.output import local_time
 from horae.client.schedules import ScheduleView
 from horae.client.shown_parameters import shown_parameters
-from horae.domain.schedules import Trigger
 from horae.storage.schedules import rules_as_values
 from horae.types import Registry, RuleKeywords
 
@@ -31,12 +30,6 @@ _STORED: Final = (
 def reference_of(text: str) -> int | str:
     """Return the ID if the text is a number, and the text as a name if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else text
-
-
-def words_of(trigger: Trigger) -> str:
-    """Return a trigger in one line."""
-    zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
-    return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"
 
 
 def as_values(schedule: ScheduleView, registry: Registry) -> dict[str, Any]:

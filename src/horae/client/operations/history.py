@@ -260,7 +260,12 @@ def of_types(
     with the first `span` after it. Raises `InvalidRequest` and `DeploymentDoesNotExist`.
     """
     found, window, stored = _read_last(reads, span, "types")
-    chosen = None if deployment is None else _deployment(reads, deployment)
+    chosen = None
+    if deployment is not None:
+        recent = reads.autocommit(failures.deployed, LONGEST_SPAN.total_seconds())
+        chosen = next((each for each in recent if each.key == deployment), None)
+        if chosen is None:
+            raise DeploymentDoesNotExist(deployment)
     before: Sequence[StoredBucket] = ()
     after: Sequence[StoredBucket] = ()
     if chosen is not None:
@@ -305,14 +310,6 @@ def _compared(
         for each in _read(reads, found, window, "types")
         if each.start >= start and each.start + timedelta(seconds=each.seconds) <= until
     ]
-
-
-def _deployment(reads: Reads, key: str) -> RecentDeployment:
-    recent = reads.autocommit(failures.deployed, LONGEST_SPAN.total_seconds())
-    found = next((each for each in recent if each.key == key), None)
-    if found is None:
-        raise DeploymentDoesNotExist(key)
-    return found
 
 
 def _time(

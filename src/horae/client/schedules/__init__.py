@@ -10,7 +10,13 @@ from horae.client.schedules.definition import Definition, definition_of, redecla
 from horae.client.schedules.deployments import Deployed, Deployments
 from horae.client.schedules.ring import first_shares, ring_of
 from horae.client.schedules.schedules import AsyncSchedules, ScheduleKeywords, Schedules
-from horae.client.schedules.views import SchedulePage, ScheduleView, page_of, views_of
+from horae.client.schedules.views import (
+    SchedulePage,
+    ScheduleView,
+    page_of,
+    trigger_in_line,
+    views_of,
+)
 
 __all__ = [
     "DEFAULT_LIMIT",
@@ -28,6 +34,7 @@ __all__ = [
     "page_of",
     "redeclare",
     "ring_of",
+    "trigger_in_line",
     "views_of",
     "with_calendar_days",
 ]

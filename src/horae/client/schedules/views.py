@@ -8,7 +8,16 @@ from datetime import datetime
 from typing import Any, Final
 
 from horae.client.schedules.definition import declared_values, revision_of
-from horae.domain.schedules import OneTimeChange, Overlap, Rules, Statistics, Ticks, skips, upcoming
+from horae.domain.schedules import (
+    OneTimeChange,
+    Overlap,
+    Rules,
+    Statistics,
+    Ticks,
+    Trigger,
+    skips,
+    upcoming,
+)
 from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
@@ -223,3 +232,9 @@ def place_in(cursor: str) -> tuple[int, str, str]:
     except ValueError:
         pass
     raise InvalidRequest(f"cursor {quoted(cursor)} is not one that a list has given")
+
+
+def trigger_in_line(trigger: Trigger) -> str:
+    """Return a trigger in one line, such as `every 10m` or `0 3 * * * (Europe/Berlin)`."""
+    zone = "" if trigger.timezone == "UTC" else f" ({trigger.timezone})"
+    return f"{'every ' if trigger.kind == 'interval' else ''}{trigger.text}{zone}"

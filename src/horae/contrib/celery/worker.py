@@ -154,7 +154,7 @@ class WorkerProcesses:
         main = MainNode(lambda: self._horae.node(**options).running())
         try:
             main.start()
-        except Exception as error:
+        except (HoraeError, ExceptionGroup, *DATABASE_ERRORS) as error:
             raise SystemExit(f"horae: the node of this worker cannot start: {error}") from error
         self._main = main
 
