@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,6 +166,18 @@ async def test_cancelling_a_group_stops_its_bodies(horae: Horae, types: Any) -> 
         )
         assert horae.jobs.cancel_group(group.id).state is GroupState.CANCELLED, "twice is no error"
         await until(lambda: not any(job.occupied for job in horae.jobs.members(group.id)))
+    assert horae.jobs.get(group.then_id or 0).cancelled_by == "alice"
+
+
+def test_the_job_after_a_group_that_ends_just_before_its_cancel_is_cancelled(
+    horae: Horae, types: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = horae.jobs.start_group([], then=types.combine)
+    stale, read = [replace(group, ended_at=None)], vars(jobs.Jobs)["_read_group"]
+    monkeypatch.setattr(
+        jobs.Jobs, "_read_group", lambda *given: stale.pop() if stale else read(*given)
+    )
+    horae.jobs.cancel_group(group.id, by="alice")
     assert horae.jobs.get(group.then_id or 0).cancelled_by == "alice"
 
 

@@ -127,6 +127,14 @@ async def test_without_a_python_to_run_it_a_thread_beats(
         await beats_again(horae)
 
 
+async def test_without_a_python_to_run_it_the_thread_does_not_wait_until_a_beat_is_late(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/sbin/a-server-with-python-in-it")
+    async with running_node(horae, liveness=LivenessLimits(beat=60)):
+        await holds_lock(horae)
+
+
 async def test_a_process_that_cannot_be_started_is_tried_again(
     horae: Horae, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1037,13 +1037,17 @@ class Jobs:
         who = by or owner_of(owner)
         if group.state is not GroupState.ENDED:
             self._cancel_open(group, who)
-        else:  # only the job after the members may not have ended
+            group = self.get_group(group_id, owner=owner)
+        if group.state is GroupState.ENDED:
+            # Only the job after the members may not have ended. The last member may also have ended
+            # just before the cancel.
             then_id = group.then_id
             then = None if then_id is None else self._database.autocommit(reading.get, then_id)
             if then is None or then.ended:
                 raise GroupNotCancellable(group.id)
             self._canceller.cancel(then, who)
-        return self.get_group(group_id, owner=owner)
+            group = self.get_group(group_id, owner=owner)
+        return group
 
     def _cancel_open(self, group: Group, who: str | None) -> None:
         change = LoggedChange(

@@ -184,7 +184,9 @@ class Heartbeat:
         self._checked_at = now
         self._database.end_overdue_calls(time.monotonic())
         self._ensure_helper(now)
-        if self._contact.overdue(now) and (self._bridge is None or not self._bridge.is_alive()):
+        # Without a helper nothing holds the lock, so others would not wait long for a heartbeat.
+        is_due = self._helper is None or self._contact.overdue(now)
+        if is_due and (self._bridge is None or not self._bridge.is_alive()):
             self._bridge = threading.Thread(
                 target=self._beat_here, name="horae-heartbeat-bridge", daemon=True
             )
