@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-from fastapi import Body, Depends, FastAPI, HTTPException, Request, Response
+from fastapi import Body, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -63,7 +63,13 @@ def signed_in(request: Request) -> str:
     return actor.id
 
 
+def printable(name: str) -> str:
+    """Replace what a tag of a job may not contain, such as the narrow spaces in names of screenshots."""
+    return "".join(each if each.isprintable() else " " for each in name).strip() or "upload"
+
+
 User = Annotated[str, Depends(signed_in)]
+FileName = Annotated[str, Query(max_length=80), AfterValidator(printable)]
 
 
 class SignedIn(BaseModel):
@@ -92,6 +98,8 @@ class ExportView(BaseModel):
 class UpkeepView(BaseModel):
     """A schedule of the application, for its users."""
 
+    id: int | None
+    """For staff, whom the dashboard shows its history."""
     name: str
     what: str
     last_finish: datetime | None
@@ -156,30 +164,37 @@ def cells(city: City) -> list[str | int]:
 
 @app.post("/api/imports", status_code=202)
 def start_import(
-    user: User, name: str, content: Annotated[bytes, Body(media_type="text/csv")]
+    user: User, name: FileName, content: Annotated[bytes, Body(media_type="text/csv")]
 ) -> Started:
-    """Store the file and start its import in one transaction: both happen, or neither."""
+    """Store the file and start its import in one transaction: both happen, or neither.
+
+    The name of the file is a tag of the job: the page shows it, and the dashboard finds it.
+    """
     with Session(engine) as session, session.begin():
         upload = Upload(name=name, content=content)
         session.add(upload)
         session.flush()
-        job = horae.jobs.start(import_table, session=session, owner=user, upload_id=upload.id)
+        job = horae.jobs.start(
+            import_table, session=session, owner=user, tags=[name], upload_id=upload.id
+        )
     return Started(job_id=job.id)
 
 
 @app.get("/api/upkeep")
-def list_upkeep(_user: User) -> list[UpkeepView]:
+def list_upkeep(user: User) -> list[UpkeepView]:
     """Return the schedules that a user may know about; the dashboard has all of them, for staff."""
+    declared = {schedule.name: schedule for schedule in horae.schedules.list()}
     return [
         UpkeepView(
-            name=schedule.name,
-            what=UPKEEP[schedule.name],
+            id=schedule.id if user == OPERATOR else None,
+            name=name,
+            what=what,
             last_finish=schedule.statistics.last_finish,
             succeeded=schedule.statistics.last_run_success,
             next_start=schedule.next_start,
         )
-        for schedule in horae.schedules.list()
-        if schedule.name in UPKEEP
+        for name, what in UPKEEP.items()
+        if (schedule := declared.get(name))  # a node declares them when it starts
     ]
 
 

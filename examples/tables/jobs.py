@@ -33,9 +33,9 @@ from horae import Horae, Job, JobContext, JobType
 
 BATCH: Final = 200
 """Rows that are inserted together."""
-LOOK_UP: Final = 0.005
+LOOK_UP: Final = 0.1
 """Seconds for each batch of an import, which a real application would need to look its cities up
-elsewhere; here they make the progress of a small file visible."""
+elsewhere; here they leave time to watch the progress of a small file, to reload and to cancel."""
 KEEP: Final = timedelta(days=7)
 """How long exports and uploads are kept."""
 COUNTRIES: Final = ("Chile", "Ghana", "Laos", "Malta", "Peru")

@@ -22,7 +22,7 @@ from tests.harness.node_processes import wait_until
 pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 HEADER: Final = "city,country,inhabitants\n"
-MANY: Final = 300_000
+MANY: Final = 60_000
 """Lines, so many that the import still runs when the test has seen it and pressed a button."""
 
 AT_ONCE: Final = timedelta(seconds=2)
@@ -160,6 +160,17 @@ def test_an_import_that_fails_says_why_and_leaves_nothing(
         expect(job).to_have_attribute("data-state", "failed")
         job.get_by_role("button", name="Dismiss").click()
     assert (stored(engine, Table), stored(engine, City)) == (0, 0)
+
+
+@ON_SQLITE
+def test_the_samples_need_no_file(alice: Page) -> None:
+    alice.get_by_role("button", name="Import with a mistake").click()
+    wrong = job_of(alice, "Import of wrong.csv")
+    expect(wrong.get_by_role("alert")).to_contain_text("line 3: 'many'")
+    alice.get_by_role("button", name="Import sample").click()
+    sample = job_of(alice, "Import of cities.csv")
+    expect(sample).to_contain_text("Importing cities.csv")
+    cancel(sample)
 
 
 @ON_SQLITE

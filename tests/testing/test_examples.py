@@ -50,6 +50,18 @@ async def test_an_import_is_started_with_its_upload(t: HoraeTesting, alice: Asyn
     assert (await alice.get("/api/tables")).json()[0]["inhabitants"] == 3000
 
 
+async def test_the_name_of_a_file_is_a_tag_of_its_import(
+    t: HoraeTesting, alice: AsyncClient
+) -> None:
+    name = "Screenshot\u202fat 9.csv\n"  # macOS writes such names
+    answer = await alice.post("/api/imports", params={"name": name}, content=CITIES)
+    assert answer.status_code == 202
+    (job,) = t.started(tables_jobs.import_table, owner="alice")
+    assert job.tags == ("Screenshot at 9.csv",)
+    too_long = await alice.post("/api/imports", params={"name": "x" * 81}, content=CITIES)
+    assert too_long.status_code == 422
+
+
 async def test_a_wrong_file_leaves_nothing(t: HoraeTesting, alice: AsyncClient) -> None:
     await alice.post("/api/imports", params={"name": "wrong.csv"}, content="town\nAccra\n")
     (job,) = t.drain(check=False)

@@ -15,6 +15,8 @@ export interface Export {
 
 /** A schedule of this application, with its last and its next run. */
 export interface Upkeep {
+  /** For the operator, whom the dashboard shows its runs; null for others. */
+  readonly id: number | null
   readonly name: string
   readonly what: string
   readonly last_finish: string | null
