@@ -113,7 +113,7 @@ def test_a_default_port_that_another_node_has_is_done_without(
     with ExitStack() as stack:
         with suppress(OSError):  # somebody has it already
             stack.enter_context(socket.create_server(("127.0.0.1", horae.settings.port)))
-        assert servers_of([horae], None, None) == []
+        assert servers_of([horae]) == []
     horae.close()
     assert "use --port 0 for a free port" in caplog.text
 

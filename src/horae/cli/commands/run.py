@@ -28,6 +28,7 @@ from horae.cli.serving import (
 from horae.cli.values import comma_separated, duration
 from horae.domain.cluster import NodeRole, parse_roles
 from horae.domain.colours import check_colour
+from horae.domain.sizes import parse_size
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.claims import Slots
@@ -197,43 +198,40 @@ def run(
         "concurrency": concurrency,
         "processes": processes,
         "max_jobs_per_child": max_jobs_per_child,
-        "max_child_memory": max_child_memory,
+        "max_child_memory": None
+        if max_child_memory is None
+        else parse_size("max_child_memory", max_child_memory),
         "queues": None if queues is None else comma_separated(queues),
-        "name": name,
+        "node_name": name,
+        "colour": None if colour is None else check_colour(colour),
         "grace": None if grace is None else duration(grace),
+        "host": host,
+        "port": port,
+        "local_staff": local_staff or None,
+        "log_format": log_format,
+        "log_level": log_level,
     }
     options = {option: value for option, value in given.items() if value is not None}
     switches = {NodeRole.WORKER: worker, NodeRole.SCHEDULER: scheduler, NodeRole.WEB: api}
     horaes = applications(target_of(context), apps or [])
-    for_pages: dict[str, Any] = {
-        "local_staff": local_staff or None,
-        "colour": None if colour is None else check_colour(colour),
-        "node_name": name,
-    }
-    update = {setting: value for setting, value in for_pages.items() if value is not None}
-    for horae in horaes if update else ():
-        horae.settings = horae.settings.model_copy(update=update)
-    settings = horaes[0].settings
-    chosen = chosen_roles(settings.roles, roles, switches)
-    configure(log_format or settings.log_format, log_level or settings.log_level)
-    as_json = (log_format or settings.log_format) == "json"
-    raise_descriptor_limit()
-    slots = Slots(concurrency or settings.concurrency)
     with ExitStack() as stack:
         for horae in horaes:
+            stack.callback(setattr, horae, "settings", horae.settings)
             stack.callback(horae.close)
-        servers = serve(horaes, host, port) if NodeRole.WEB in chosen else []
+            horae.settings = horae.settings.model_copy(update=options)
+        settings = horaes[0].settings
+        chosen = chosen_roles(settings.roles, roles, switches)
+        configure(settings.log_format, settings.log_level)
+        raise_descriptor_limit()
+        slots = Slots(settings.concurrency)
+        servers = serve(horaes) if NodeRole.WEB in chosen else []
         for server in servers:
             stack.callback(server.close)
         kept = [role for role in chosen if role is not NodeRole.WEB or servers]
         is_node = not {NodeRole.WORKER, NodeRole.SCHEDULER}.isdisjoint(chosen)
-        nodes = (
-            [horae.node(slots=slots, roles=kept, **options) for horae in horaes] if is_node else []
-        )
+        nodes = [horae.node(slots=slots, roles=kept) for horae in horaes] if is_node else []
         tune_garbage_collector()
-        on_ready = partial(
-            announce, horaes, nodes, servers, {**options, "roles": kept}, as_json=as_json
-        )
+        on_ready = partial(announce, horaes, nodes, servers, kept)
         if not Service(nodes, servers, on_ready).run():
             raise typer.Exit(FAILED)
 
@@ -283,39 +281,37 @@ def applications(target: Target, references: Sequence[str]) -> list[Horae]:
     return loaded
 
 
-def serve(horaes: Sequence[Horae], host: str | None, port: int | None) -> "list[HttpServer]":
+def serve(horaes: Sequence[Horae]) -> "list[HttpServer]":
     """Return a listening server for each application; raises `ConfigurationError`, also without
     `horae[web]`.
     """
     with web_packages_required():
         # Only the HTTP API needs this extra; `--no-api` runs without it
         from horae.cli.serving.web import servers_of
-    return servers_of(horaes, host, port)
+    return servers_of(horaes)
 
 
 def announce(
     horaes: Sequence[Horae],
     nodes: Sequence[Node],
     servers: "Sequence[HttpServer]",
-    options: dict[str, Any],
-    *,
-    as_json: bool,
+    roles: Sequence[NodeRole],
 ) -> None:
     """Print that everything is ready: a line of text, or of JSON if the log is JSON."""
     ready: list[dict[str, Any]] = [
         {
             "id": node.id,
-            "roles": options["roles"],
+            "roles": roles,
             "database": shown(horae.settings.database),
             "types": sorted(horae.registry.by_name),
-            "queues": options.get("queues", horae.settings.queues),
-            "concurrency": options.get("concurrency", horae.settings.concurrency),
-            "processes": options.get("processes", horae.settings.processes),
+            "queues": horae.settings.queues,
+            "concurrency": horae.settings.concurrency,
+            "processes": horae.settings.processes,
         }
         for horae, node in zip(horaes, nodes, strict=bool(nodes))
     ]
     urls = [server.entrance for server in servers]
-    if as_json:
+    if horaes[0].settings.log_format == "json":
         from horae.cli.printing import print_json
 
         print_json({"event": "ready", "version": version("horae"), "nodes": ready, "urls": urls})
@@ -323,9 +319,10 @@ def announce(
         typer.echo(
             f"horae {version('horae')} is ready: {'; '.join([*map(_in_words, ready), *urls])}"
         )
-    for node in ready:
-        if NodeRole.WORKER in node["roles"] and not node["types"]:
-            log.warning("node %s has no job types, so it will run no jobs", node["id"])
+    if NodeRole.WORKER in roles:
+        for node in ready:
+            if not node["types"]:
+                log.warning("node %s has no job types, so it will run no jobs", node["id"])
 
 
 def _in_words(node: dict[str, Any]) -> str:

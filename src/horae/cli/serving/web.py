@@ -13,7 +13,7 @@ from horae.settings import Settings
 log = guarded_log("horae.cli")
 
 
-def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> list[HttpServer]:
+def servers_of(horaes: Sequence[Horae]) -> list[HttpServer]:
     """Return a listening server for each application, on the next port if one is taken.
 
     Raises `ConfigurationError` for an address that cannot or must not be used. If the default port
@@ -22,19 +22,14 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
     servers: list[HttpServer] = []
     taken: set[int] = set()
     for horae in horaes:
-        number = horae.settings.port if port is None else port
+        number = horae.settings.port
         while number and number in taken:
             number += 1
         taken.add(number)
-        chosen = (
-            host is not None
-            or port is not None
-            or {"host", "port"} & horae.settings.model_fields_set
-        )
         try:
-            servers.append(_server(horae, host or horae.settings.host, number))
+            servers.append(_server(horae, number))
         except ConfigurationError as error:
-            if chosen:
+            if {"host", "port"} & horae.settings.model_fields_set:
                 for server in servers:
                     server.close()
                 raise
@@ -44,10 +39,10 @@ def servers_of(horaes: Sequence[Horae], host: str | None, port: int | None) -> l
     return servers
 
 
-def _server(horae: Horae, host: str, port: int) -> HttpServer:
+def _server(horae: Horae, port: int) -> HttpServer:
     interface = horae.asgi()
     with ExitStack() as stack:
-        server = HttpServer(interface, host, port, bounds_of(horae.settings))
+        server = HttpServer(interface, horae.settings.host, port, bounds_of(horae.settings))
         stack.callback(server.close)
         _ = interface.made  # raises the errors of the application now, not at the first request
         stack.pop_all()
