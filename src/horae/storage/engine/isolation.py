@@ -54,9 +54,7 @@ def try_lock(connection: Connection, key: str) -> TriedLock:
         return TriedLock(taken=True)
     taken, isolation = connection.execute(TRY_LOCK, {"key": key}).one()
     if not taken:
-        return TriedLock(
-            taken=False, holder=connection.execute(HOLDER, {"key": key}).scalar_one_or_none()
-        )
+        return TriedLock(taken=False, holder=connection.scalar(HOLDER, {"key": key}))
     return TriedLock(taken=True, hides=None if isolation in SEES_COMMITTED else isolation)
 
 

@@ -214,7 +214,7 @@ def send_limited(
     """
     # Without the lock two nodes would fill the same room twice.
     connection.execute(LOCK_LIMITED, {"queue": queue})
-    room = connection.execute(ROOM, {"queue": queue}).scalar_one_or_none() or 0
+    room = connection.scalar(ROOM, {"queue": queue}) or 0
     if room <= 0:
         return []
     return _mark_sent(connection, SEND_OF_QUEUE, scope, min(limit, room), of_queue=queue)

@@ -264,7 +264,7 @@ def mark_called(connection: Connection, job_id: JobId, hook: str) -> None:
 
 def forget(connection: Connection, types: Collection[str]) -> list[JobId]:
     """Drop all hooks owed to jobs of these types; return the jobs whose deletion was requested."""
-    wanted = connection.execute(DELETION_REQUESTED, {"types": types}).scalars().all()
+    wanted = connection.scalars(DELETION_REQUESTED, {"types": types}).all()
     connection.execute(FORGET, {"types": types})
     return [JobId(id_) for id_ in wanted]
 

@@ -171,13 +171,13 @@ def get(connection: Connection, job_id: JobId) -> Job | None:
 
 def backoff(connection: Connection, job_id: JobId) -> Backoff | None:
     """Return the back-off that the caller chose for the job, if any."""
-    stored = connection.execute(BACKOFF, {"job_id": job_id}).scalar_one_or_none()
+    stored = connection.scalar(BACKOFF, {"job_id": job_id})
     return None if stored is None else Backoff.from_json(stored)
 
 
 def limits(connection: Connection, job_id: JobId) -> str | None:
     """Return the limits that the job was created under, as JSON text."""
-    return connection.execute(LIMITS, {"job_id": job_id}).scalar_one_or_none()
+    return connection.scalar(LIMITS, {"job_id": job_id})
 
 
 def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
@@ -198,7 +198,7 @@ def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tu
 
 def find_occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:
     """Return those of these jobs that are active, or whose bodies have not stopped."""
-    return {JobId(id_) for id_ in connection.execute(OCCUPIED, {"ids": job_ids}).scalars()}
+    return {JobId(id_) for id_ in connection.scalars(OCCUPIED, {"ids": job_ids})}
 
 
 def page(connection: Connection, wanted: JobFilter) -> list[Job]:

@@ -496,7 +496,7 @@ def _held_by_limit(
 
 
 def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
-    group = connection.execute(GROUP, {"job_id": job_id}).scalar_one_or_none()
+    group = connection.scalar(GROUP, {"job_id": job_id})
     if group is not None:
         return WaitingFor(
             reason=WaitReason.JOBS,
@@ -507,7 +507,7 @@ def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
             ),
             group_id=GroupId(group),
         )
-    awaited = [JobId(id_) for id_ in connection.execute(AWAITED, {"job_id": job_id}).scalars()]
+    awaited = [JobId(id_) for id_ in connection.scalars(AWAITED, {"job_id": job_id})]
     named = tuple(awaited[:MOST_NAMED])
     if not awaited:
         text = "It waits for other jobs to end."

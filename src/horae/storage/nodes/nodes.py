@@ -222,7 +222,8 @@ def heartbeat(connection: Connection, node: NodeId) -> int | None:
     PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table
     in two roles.
     """
-    return connection.execute(HEARTBEAT, {"node": node}).scalar_one_or_none()
+    missing: int | None = connection.scalar(HEARTBEAT, {"node": node})
+    return missing
 
 
 class HelperStatements(NamedTuple):
@@ -271,7 +272,7 @@ def _node(row: Mapping[str, Any]) -> NodeView:
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
     """Delete the rows of nodes, even if they hold jobs, and return the nodes that were deleted."""
-    return {NodeId(id_) for id_ in connection.execute(REMOVE, {"ids": ids}).scalars()}
+    return {NodeId(id_) for id_ in connection.scalars(REMOVE, {"ids": ids})}
 
 
 def remove_dead(

@@ -51,8 +51,8 @@ def why_unserved(connection: Connection, job_id: JobId) -> str | None:
 
 def why_group_unserved(connection: Connection, group_id: GroupId) -> str | None:
     """Return why a member of a group, or the job after it, can never start; None if all can."""
-    members = connection.execute(OF_GROUP, {"group_id": group_id, "after": 0}).scalars().all()
-    then = connection.execute(THEN, {"group_id": group_id}).scalars().all()
+    members = connection.scalars(OF_GROUP, {"group_id": group_id, "after": 0}).all()
+    then = connection.scalars(THEN, {"group_id": group_id}).all()
     awaited = [JobId(each) for each in (*members, *then) if each is not None]
     return next(
         (why for each in awaited if (why := why_unserved(connection, each)) is not None), None

@@ -121,7 +121,7 @@ def _cancel_all(
 def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:
     """Cancel the jobs of a schedule that no node has claimed, and return their ids."""
     values = {"of_schedule": schedule_id, "cancelled_by": cancelled_by}
-    ids = [JobId(id_) for id_ in connection.execute(CANCEL_PENDING_OF, values).scalars()]
+    ids = [JobId(id_) for id_ in connection.scalars(CANCEL_PENDING_OF, values)]
     if ids:
         run_ending.end_runs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
     follow_ups.report_ids(connection, ids)

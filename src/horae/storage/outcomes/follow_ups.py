@@ -128,7 +128,7 @@ def report_ids(
 
 def report_late(connection: Connection, limit: int) -> FollowUps:
     """Report ends that were not reported in their transaction; others may be doing the same."""
-    found = connection.execute(UNREPORTED, {"limit": limit}).scalars().all()
+    found = connection.scalars(UNREPORTED, {"limit": limit}).all()
     return report_ids(connection, [JobId(id_) for id_ in found])
 
 
@@ -302,7 +302,7 @@ def _dependents(
     if not rows:
         return {}
     ids = {"ids": [row.job_id for row in rows]}
-    still_waiting = set(connection.execute(STILL_WAITING, ids).scalars())
+    still_waiting = set(connection.scalars(STILL_WAITING, ids))
     steps: dict[JobId, tuple[DependentStep, str]] = {}
     for row in sorted(rows, key=lambda row: (row.job_id, row.after_id)):
         states = [ended[row.after_id], *([JobState.PENDING] if row.job_id in still_waiting else [])]
@@ -319,7 +319,7 @@ def _apply(
     """Release, cancel or fail waiting jobs; return the ended ones that others wait for."""
     released = [job_id for job_id, (step, _) in steps.items() if step is DependentStep.RELEASE]
     if released:
-        found = connection.execute(RELEASE, {"ids": released}).scalars()
+        found = connection.scalars(RELEASE, {"ids": released})
         result.released.extend(JobId(id_) for id_ in found)
     awaited: dict[JobId, JobState] = {}
     for statement, wanted in (

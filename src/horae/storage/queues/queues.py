@@ -217,7 +217,7 @@ def limit_by_key(
 ) -> None:
     """Add or replace a limit by key of the queue; None removes all of them."""
     connection.execute(PUT, {"name": name})
-    stored = connection.execute(LOCK_LIMITS, {"queue": name}).scalar_one_or_none()
+    stored = connection.scalar(LOCK_LIMITS, {"queue": name})
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
     text = None if limits is None else json.dumps(limits)
     connection.execute(WRITE_LIMITS, {"queue": name, "text": text})

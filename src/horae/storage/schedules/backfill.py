@@ -110,7 +110,7 @@ def known_times(
     """
     given = {"schedule": schedule_id, "start": start, "end": end}
     queries = (FIRED_WELL if failed else FIRED, WAITING)
-    return {moment for query in queries for moment in connection.execute(query, given).scalars()}
+    return {moment for query in queries for moment in connection.scalars(query, given)}
 
 
 def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> None:
@@ -121,7 +121,7 @@ def add(connection: Connection, schedule_id: int, times: Sequence[datetime]) -> 
 
 def following(connection: Connection, schedule_id: int) -> tuple[datetime, ...]:
     """Return the first two waiting times of a schedule."""
-    return tuple(connection.execute(NEXT, {"schedule": schedule_id}).scalars())
+    return tuple(connection.scalars(NEXT, {"schedule": schedule_id}))
 
 
 def withdraw(connection: Connection, schedule_id: int) -> int:

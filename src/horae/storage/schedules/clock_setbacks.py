@@ -65,7 +65,7 @@ class WaitingSchedule(NamedTuple):
 
 def counted_ahead(connection: Connection, after: int, limit: int) -> Sequence[int]:
     """Return the ids, after this one, of schedules that may be pulled in; locks nothing."""
-    return connection.execute(AHEAD, {"after": after, "limit": limit}).scalars().all()
+    return connection.scalars(AHEAD, {"after": after, "limit": limit}).all()
 
 
 def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:

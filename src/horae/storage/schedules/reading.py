@@ -200,7 +200,7 @@ def find(connection: Connection, reference: int | str) -> int | None:
         return reference if abs(reference) < 2**63 else None
     if not is_storable(reference):
         return None
-    return connection.execute(FIND_BY_NAME, {"name": reference}).scalars().first()
+    return connection.scalars(FIND_BY_NAME, {"name": reference}).first()
 
 
 def ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, list[int]]:
@@ -218,11 +218,7 @@ def names_of(connection: Connection, ids: Collection[int]) -> dict[int, str]:
 
 def similar_to(connection: Connection, reference: int | str) -> str:
     """Return a question that suggests a schedule of similar name; empty if there is none."""
-    return (
-        ""
-        if isinstance(reference, int)
-        else did_you_mean(reference, connection.execute(NAMES).scalars())
-    )
+    return "" if isinstance(reference, int) else did_you_mean(reference, connection.scalars(NAMES))
 
 
 def get(connection: Connection, reference: int | str) -> StoredSchedule | None:

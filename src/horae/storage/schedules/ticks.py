@@ -216,9 +216,7 @@ def is_decided(connection: Connection, schedule_id: int, moment: datetime) -> bo
 
 def run_of(connection: Connection, schedule_id: int, moment: datetime) -> JobId | None:
     """Return the job that ran last for a nominal time; None if none did."""
-    found = connection.execute(
-        RUN_OF, {"schedule": schedule_id, "moment": moment}
-    ).scalar_one_or_none()
+    found = connection.scalar(RUN_OF, {"schedule": schedule_id, "moment": moment})
     return None if found is None else JobId(found)
 
 
@@ -306,7 +304,7 @@ def page(
     values: dict[str, Any] = {"schedule_id": schedule_id, "limit": limit + 1}
     if decisions:
         searched = SEARCHED if before is None else SEARCHED.where(ticks.c.nominal_time < before)
-        floor = connection.execute(searched, values).scalar_one_or_none()
+        floor = connection.scalar(searched, values)
         chosen = chosen.where(member_of(ticks.c.decision, "decisions"))
         values["decisions"] = list(decisions)
     if floor is not None:

@@ -22,7 +22,7 @@ PENDING: Final = (
 
 def waiting_reasons(connection: Connection, job_ids: Collection[int]) -> dict[int, str]:
     """Return by id why these jobs, as far as they are pending, have not started."""
-    pending = connection.execute(PENDING, {"ids": sorted(job_ids)}).scalars()
+    pending = connection.scalars(PENDING, {"ids": sorted(job_ids)})
     found = reading.get_many(connection, [JobId(id_) for id_ in pending])
     reasons = {job.id: waiting_reason(connection, job) for job in found}
     return {job_id: reason for job_id, reason in reasons.items() if reason is not None}

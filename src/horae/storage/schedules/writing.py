@@ -199,7 +199,7 @@ def add(
 ) -> int | None:
     """Insert a disabled schedule with empty statistics; return its id, or None for a taken name."""
     given = {"module": module, "name": name, "partition": partition, **definition}
-    schedule_id: int | None = connection.execute(ADD, given).scalar_one_or_none()
+    schedule_id: int | None = connection.scalar(ADD, given)
     if schedule_id is not None:
         connection.execute(ADD_STATISTICS, {"schedule_id": schedule_id})
     return schedule_id

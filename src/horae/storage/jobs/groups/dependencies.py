@@ -77,7 +77,7 @@ def hold_back(
 
 def of_job(connection: Connection, job_id: JobId) -> list[JobId]:
     """Return the jobs for which a job waits or has waited."""
-    return [JobId(id_) for id_ in connection.execute(OF_JOB, {"job_id": job_id}).scalars()]
+    return [JobId(id_) for id_ in connection.scalars(OF_JOB, {"job_id": job_id})]
 
 
 def forget(connection: Connection, job_ids: Collection[JobId]) -> None:

@@ -251,7 +251,7 @@ def page(connection: Connection, owner: str | None, before: GroupId, limit: int)
 
 def of_job(connection: Connection, job_id: JobId) -> GroupId | None:
     """Return the group that a job is a member of, or after which it runs."""
-    found = connection.execute(OF_JOB, {"job_id": job_id}).scalar_one_or_none()
+    found = connection.scalar(OF_JOB, {"job_id": job_id})
     return None if found is None else GroupId(found)
 
 

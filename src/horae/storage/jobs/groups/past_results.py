@@ -61,7 +61,7 @@ def results_before(
     values = {"job_id": job_id, "limit": most + 1}
     found = [_read(row) for row in connection.execute(OF_DEPENDENCIES, values)]
     if not found:
-        group_id = connection.execute(GROUP_BEFORE, {"job_id": job_id}).scalars().first()
+        group_id = connection.scalars(GROUP_BEFORE, {"job_id": job_id}).first()
         if group_id is None:
             return None
         return _of_group(connection, GroupId(group_id), most, most_bytes)

@@ -46,11 +46,11 @@ DELETE_BUCKETS: Final = delete(buckets).where(member_of(buckets.c.id, "ids"), _i
 
 def clean(connection: Connection, most: int = MOST_CLEANED) -> bool:
     """Delete up to `most` unneeded lanes and buckets; return whether there may be more."""
-    idle = list(connection.execute(IDLE_LANES, {"limit": most}).scalars())
+    idle = list(connection.scalars(IDLE_LANES, {"limit": most}))
     if idle:
-        gone = list(connection.execute(DELETE_LANES, {"ids": idle}).scalars())
+        gone = list(connection.scalars(DELETE_LANES, {"ids": idle}))
         connection.execute(DELETE_PAIRS, {"ids": gone})
-    fresh = list(connection.execute(FRESH_BUCKETS, {"limit": most}).scalars())
+    fresh = list(connection.scalars(FRESH_BUCKETS, {"limit": most}))
     if fresh:
         connection.execute(DELETE_BUCKETS, {"ids": fresh})
     return len(idle) == most or len(fresh) == most

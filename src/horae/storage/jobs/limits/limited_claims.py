@@ -109,7 +109,7 @@ def claim(
     It may claim fewer jobs than possible: those behind a job without room are left to the next
     claim.
     """
-    locked = list(connection.execute(LOCK, {"names": names}).scalars())
+    locked = list(connection.scalars(LOCK, {"names": names}))
     if not locked:
         return LimitedClaims(claims.claim(connection, scope, limit), contended=True)
     parameters = {"node": scope.node, "limit": limit, "locked": locked, **scope_parameters(scope)}

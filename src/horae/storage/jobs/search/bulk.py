@@ -126,7 +126,7 @@ def order(connection: Connection, job_id: JobId) -> None:
 
 def last_lease(connection: Connection, job_id: JobId) -> int | None:
     """Return the lease of the last attempt, 0 before the first; None if the job has no row."""
-    return connection.execute(LEASE, {"of_job": job_id}).scalar_one_or_none()
+    return connection.scalar(LEASE, {"of_job": job_id})
 
 
 def begin(connection: Connection, job_id: JobId, lease: int, total: int | None) -> BulkRun:
