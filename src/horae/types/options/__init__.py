@@ -48,7 +48,6 @@ from horae.types.options.uniqueness import (
     check_batch,
     key_of_retry,
     unique_key_in,
-    uniqueness_in,
     uniqueness_of,
 )
 
@@ -94,7 +93,6 @@ __all__ = [
     "texts_of_exceptions",
     "time_limit",
     "unique_key_in",
-    "uniqueness_in",
     "uniqueness_of",
     "whole",
     "whole_or_none",

@@ -51,7 +51,45 @@ def check_batch(job_type: Any, options: StartOptions, count: int) -> None:
         )
 
 
-def uniqueness_in(job_type: Any, options: StartOptions) -> Unique | Debounce | None:
+def _check_on_duplicate(job_type: Any, options: StartOptions) -> None:
+    """Raise `InvalidRequest` for a reaction to duplicates where there can be none."""
+    if options.on_duplicate is None:
+        return
+    if isinstance(job_type.uniqueness, Debounce):
+        raise InvalidRequest(
+            f"on_duplicate: job type {job_type.type!r} has a debounce, which returns the"
+            " pending job"
+        )
+    if options.unique_key is not None or job_type.uniqueness is not None:
+        return
+    raise InvalidRequest(
+        f"on_duplicate needs unique= or unique_key=: job type {job_type.type!r} allows any number"
+        " of the same job"
+    )
+
+
+def unique_key_in(
+    job_type: Any, options: StartOptions, value: BaseModel
+) -> tuple[UniqueKey | None, Debounce | None]:
+    """Return the key of one job with these checked parameters, and the debounce that moves a
+    pending job with this key.
+
+    The key is None if any number of such jobs may exist. Raises `InvalidRequest`.
+    """
+    rule, given = _rule_in(job_type, options), options.unique_key
+    if rule is None:
+        chosen = options.on_duplicate or "refuse"
+        return (UniqueKey(given, _same(given), on_duplicate=chosen) if given else None), None
+    text = key_of(options.owner, value, rule.by) if given is None else given
+    same = _same(given) if given is not None else _compared(rule.by)
+    if isinstance(rule, Debounce):
+        return UniqueKey(text, same, frozenset({JobState.PENDING})), rule
+    within = None if rule.within is None else parse_duration("within", rule.within).total_seconds()
+    on_duplicate = options.on_duplicate or rule.on_duplicate
+    return UniqueKey(text, same, rule.blocking_states, within, on_duplicate), None
+
+
+def _rule_in(job_type: Any, options: StartOptions) -> Unique | Debounce | None:
     """Return the rule of one job; with a `unique_key` only a `Debounce`, which then has this key.
 
     Raises `InvalidRequest`.
@@ -71,43 +109,6 @@ def uniqueness_in(job_type: Any, options: StartOptions) -> Unique | Debounce | N
             f"job type {job_type.type!r} has a debounce, which sets the time itself"
         )
     return None if isinstance(declared, Unique) and options.unique_key is not None else declared
-
-
-def _check_on_duplicate(job_type: Any, options: StartOptions) -> None:
-    """Raise `InvalidRequest` for a reaction to duplicates where there can be none."""
-    if options.on_duplicate is None:
-        return
-    if isinstance(job_type.uniqueness, Debounce):
-        raise InvalidRequest(
-            f"on_duplicate: job type {job_type.type!r} has a debounce, which returns the"
-            " pending job"
-        )
-    if options.unique_key is not None or job_type.uniqueness is not None:
-        return
-    raise InvalidRequest(
-        f"on_duplicate needs unique= or unique_key=: job type {job_type.type!r} allows any number"
-        " of the same job"
-    )
-
-
-def unique_key_in(
-    options: StartOptions, rule: Unique | Debounce | None, value: BaseModel
-) -> UniqueKey | None:
-    """Return the key of one job with these checked parameters; None if any number of such jobs may
-    exist.
-    """
-    given = options.unique_key
-    if rule is None:
-        chosen = options.on_duplicate or "refuse"
-        return None if given is None else UniqueKey(given, _same(given), on_duplicate=chosen)
-    text = key_of(options.owner, value, rule.by) if given is None else given
-    same = _same(given) if given is not None else _compared(rule.by)
-    if isinstance(rule, Debounce):
-        return UniqueKey(text, same, frozenset({JobState.PENDING}))
-    within = None if rule.within is None else parse_duration("within", rule.within).total_seconds()
-    return UniqueKey(
-        text, same, rule.blocking_states, within, options.on_duplicate or rule.on_duplicate
-    )
 
 
 def key_of_retry(job_type: Any, unique_key: str | None) -> UniqueKey | None:

@@ -30,7 +30,6 @@ from horae.types.options import (
     key_of_retry,
     limits_of_job,
     unique_key_in,
-    uniqueness_in,
 )
 from horae.types.parameters import (
     CheckedParameters,
@@ -134,19 +133,15 @@ def new_job(
         )
     checked = _prepare(job_type, options.owner, values)
     stored = _store(job_type, options, checked)
-    rule = uniqueness_in(job_type, options)
-    if isinstance(rule, Debounce) and options.after:
-        raise InvalidRequest(
-            "after and debounce exclude each other: a later call would move the waiting job"
-        )
+    key, debounce = unique_key_in(job_type, options, checked.value)
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     return _new_job(
         job_type,
         row_of(job_type, options, stored),
         values,
         stored,
-        key=unique_key_in(options, rule, checked.value),
-        debounce=rule if isinstance(rule, Debounce) else None,
+        key=key,
+        debounce=debounce,
         after=After(options.after_ids, on_failure) if options.after else None,
         max_count=max_count_of(job_type, options.owner, in_batch=in_batch),
     )
