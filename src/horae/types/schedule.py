@@ -120,10 +120,10 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     """
     if ("cron" in given) == ("every" in given):
         raise InvalidRequest('a schedule needs either cron="0 3 * * *" or every="10m"')
-    kind, other = ("cron", _INTERVAL_ONLY) if "cron" in given else ("every", _CRON_ONLY)
-    stray = sorted(other & given.keys())
-    if stray:
-        raise InvalidRequest(f"{stray[0]}= cannot be combined with {kind}=")
+    kind, other = ("cron", IntervalTrigger) if "cron" in given else ("every", CronTrigger)
+    stray = next((name for name in sorted(other.options) if name in given), None)
+    if stray is not None:
+        raise InvalidRequest(f"{stray}= cannot be combined with {kind}=")
     zone = of_kind(
         "timezone",
         given.get("timezone", "UTC"),
@@ -131,15 +131,13 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
         "the name of a time zone such as Europe/Berlin",
     )
     if "cron" in given:
-        gap, fold = given.get("dst_gap", "shift"), given.get("dst_fold", "first")
         expression = of_kind("cron", given["cron"], str, 'an expression such as "0 3 * * *"')
-        return CronTrigger(
-            CronExpression.parse(expression, timezone=zone, dst_gap=gap, dst_fold=fold)
-        )
-    start, fixed = (
-        given.get("initial_start"),
-        of_kind("fixed", given.get("fixed", False), bool, "True or False"),
-    )
+        options: dict[str, Any] = {
+            name: value for name, value in given.items() if name in CronTrigger.options
+        }
+        return CronTrigger(CronExpression.parse(expression, timezone=zone, **options))
+    start = given.get("initial_start")
+    fixed = of_kind("fixed", given.get("fixed", False), bool, "True or False")
     if start is not None:
         check_moment("initial_start", start)
     return IntervalTrigger(Interval.parse(given.get("every", "")), fixed, start, zone)
@@ -147,24 +145,15 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
 
 def keywords_of(trigger: Trigger) -> TriggerKeywords:
     """Return the options that would declare this trigger."""
+    declared: dict[str, Any]
     if isinstance(trigger, CronTrigger):
-        expression = trigger.expression
-        return {
-            "cron": expression.text,
-            "timezone": expression.timezone,
-            "dst_gap": expression.dst_gap,
-            "dst_fold": expression.dst_fold,
-        }
-    return {
-        "every": trigger.interval,
-        "timezone": trigger.timezone,
-        "fixed": trigger.fixed,
-        "initial_start": trigger.initial_start,
-    }
-
-
-_CRON_ONLY: Final = frozenset({"dst_gap", "dst_fold"})
-_INTERVAL_ONLY: Final = frozenset({"fixed", "initial_start"})
+        source: Any = trigger.expression
+        declared = {"cron": source.text}
+    else:
+        source = trigger
+        declared = {"every": source.interval}
+    declared |= {name: getattr(source, name) for name in ("timezone", *trigger.options)}
+    return cast("TriggerKeywords", declared)
 
 
 def check_options(given: Mapping[str, Any], *kinds: Any) -> None:

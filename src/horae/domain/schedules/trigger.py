@@ -31,6 +31,8 @@ class CronTrigger:
     """Due whenever the expression fires."""
 
     kind: ClassVar[TriggerKind] = "cron"
+    options: ClassVar = ("dst_gap", "dst_fold")
+    """The names of its options, besides the zone."""
 
     expression: CronExpression
 
@@ -60,6 +62,8 @@ class IntervalTrigger:
     """
 
     kind: ClassVar[TriggerKind] = "interval"
+    options: ClassVar = ("fixed", "initial_start")
+    """The names of its options, besides the zone."""
 
     interval: Interval
     fixed: bool = False
@@ -107,10 +111,10 @@ def parse_trigger(kind: str, text: str, timezone: str = "UTC") -> Trigger:
         options[name] = value
     match kind:
         case "cron":
-            _refuse_others(text, options, ("dst_gap", "dst_fold"))
+            _refuse_others(text, options, CronTrigger.options)
             return CronTrigger(CronExpression.parse(body, timezone=timezone, **options))
         case "interval":
-            _refuse_others(text, options, ("fixed", "initial_start"))
+            _refuse_others(text, options, IntervalTrigger.options)
             start, given = None, options.get("initial_start")
             try:
                 start = None if given is None else datetime.fromisoformat(given)
