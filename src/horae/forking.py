@@ -5,6 +5,7 @@ locked for ever. Its connections are the parent's: to close one, even as garbage
 parent's session.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -135,6 +136,9 @@ class ForkGate(BuiltAnewInChild):
 
 
 def _begin_in_child() -> None:
+    # Garbage of the parent must not be collected here: it may hold connections, and SQLite frees
+    # their memory under a lock that another thread of the parent may have held at the fork.
+    gc.freeze()
     for thing in list(_in_this_process):
         try:
             thing.begin_in_child()

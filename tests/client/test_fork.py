@@ -150,6 +150,32 @@ class Breaking(BuiltAnewInChild):
         raise RuntimeError
 
 
+def test_garbage_of_the_parent_is_not_collected_in_the_child() -> None:
+    """A connection in it would be closed, and SQLite may wait there for a lock that nobody holds any more."""
+
+    class Garbage:
+        itself: "Garbage"
+
+        def __del__(self) -> None:
+            freed.append(os.getpid())
+
+    def collect() -> None:
+        gc.collect()
+        assert freed == []
+
+    freed = list[int]()
+    gc.disable()
+    try:
+        garbage = Garbage()
+        garbage.itself = garbage
+        del garbage
+        assert child_does(collect)
+    finally:
+        gc.enable()
+    gc.collect()
+    assert freed == [os.getpid()]
+
+
 def test_beside_something_that_cannot_begin_again(capfd: pytest.CaptureFixture[str]) -> None:
     parts = [Breaking(), *(ForkSafeLock() for _ in range(10))]
     locks = [part for part in parts if isinstance(part, ForkSafeLock)]
