@@ -55,8 +55,6 @@ OVERLAPPING: Final = frozenset(
 them, and a clock that jumps forward makes every heartbeat old."""
 
 
-SHARED_RULES_EVERY: Final = 4
-"""Every so many seeds the tables are checked by the rules of `tests/checker` as well."""
 STRIKING: Final = frozenset(
     {"pause", "pause at statement", "pause at end", "sleep", "cut", "cut and refused"}
 )
@@ -182,7 +180,6 @@ class Cluster:
             cancelled=self.cancelled,
             bodies=bodies,
             may_overlap=may_overlap,
-            by_shared_rules=self.plan.seed % SHARED_RULES_EVERY == 0,
             steady_clock="server clock" not in kinds,
             slept="sleep" in kinds,
             unreadable_journals=frozenset(self.world.surroundings.unreadable_journals),

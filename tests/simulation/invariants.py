@@ -19,32 +19,6 @@ LIMIT: Final = 2
 """Jobs of the queue `narrow` that may be started at a time."""
 NO_OVERLAP: Final = ("every_four", "repeating", "buffered", "replaced")
 """Schedules of whose jobs only one may be open at a time."""
-PERIODS: Final = {"every_four": 4_000_000, "buffered": 5_000_000, "replaced": 5_000_000}
-"""Schedules that are due at each multiple of so many microseconds."""
-MOST_RUNS: Final = {
-    "once": 1,
-    "brief": 1,
-    "hooked": 1,
-    "steady": 3,
-    "flaky": 4,
-    "threaded": 2,
-    "transfer": 3,
-    "transfer_in_loop": 3,
-    "limited": 2,
-    "keyed": 2,
-    "metered": 2,
-    "member": 2,
-    "windowed": 1,
-    "shared": 1,
-    "snoozing": 1,
-    "single": 1,
-    "counted": 1,
-    "settled": 1,
-    "expiring": 1,
-    "combined": 1,
-    "successor": 1,
-}
-"""How often the body of a job may begin, by its type."""
 
 
 @dataclass(slots=True)
@@ -81,8 +55,6 @@ class Answers:
     bodies: list[Any]
     may_overlap: bool
     """Whether a stopped process may have left a body running beside its successor."""
-    by_shared_rules: bool
-    """Whether to check the rules of the shared checker as well, which takes a fifth of the time of a simulation."""
     steady_clock: bool
     """Whether the clock of the database was never set."""
     slept: bool
@@ -97,28 +69,17 @@ class Answers:
 
 
 def violations(database: sqlite3.Connection, answers: Answers) -> list[str]:
-    """Return what is broken, also by the rules of the checker that all fault tests share."""
-    found = _shared_rules(database, answers) if answers.by_shared_rules else []
-    for rule in (
-        _jobs,
-        _history,
-        _finishes,
-        _at_a_time,
-        _bodies,
-        _effects,
-        _schedules,
-        _ticks,
-        _nominal_times,
-        _left,
-        _hooks,
-        _deaths,
-    ):
+    """Return what is broken: first by the rules of the checker that all fault tests share.
+
+    The other rules need what only a simulation has: each change of a row in its order, with the moment of the commit.
+    """
+    found = _shared_rules(database, answers)
+    for rule in (_history, _finishes, _at_a_time, _beside, _early, _left, _hooks, _deaths):
         found += [f"{rule.__name__.strip('_')}: {text}" for text in rule(database, answers)]
     return [*found, *broken_features(database, answers)]
 
 
 def _shared_rules(database: sqlite3.Connection, answers: Answers) -> list[str]:
-    """Check by the rules of the checker that all fault tests share."""
     settings = Settings(
         steady_clock=answers.steady_clock, frozen_processes=answers.may_overlap, slept=answers.slept
     )
@@ -137,22 +98,6 @@ def records(answers: Answers) -> list[Record]:
     ]
     found += [Record("created", job) for job in answers.created]
     return found + [Record("cancelled", job) for job in answers.cancelled]
-
-
-def _jobs(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """No job is lost, and a confirmed cancel is final."""
-    states = dict(database.execute("SELECT id, state FROM horae_jobs"))
-    deletions = answers.changes.deletions
-    yield from (
-        f"job {job} is lost"
-        for job in answers.created
-        if job not in states and job not in deletions
-    )
-    yield from (
-        f"job {job} was cancelled and is {states.get(job)}"
-        for job in answers.cancelled
-        if states.get(job) != "cancelled" and not (job in deletions and job not in states)
-    )
 
 
 def _history(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
@@ -213,35 +158,12 @@ def _changes(database: sqlite3.Connection) -> Iterator[Any]:
     yield from database.execute("SELECT * FROM sim_history ORDER BY number")
 
 
-INTERRUPTED: Final = (
-    # by orderly stops, and by request of the body
-    "SELECT job_id, count(*) FROM horae_job_attempts WHERE outcome IN ('interrupted', 'snoozed') GROUP BY job_id"
-)
 ENDED: Final = frozenset({"finished", "failed", "cancelled"})
 
 
-def _bodies(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """A body runs once for each lease, not more often than its attempts allow, and not beside another one."""
-    types = dict(database.execute("SELECT id, type FROM horae_jobs"))
-    begins = Counter((entry.job, entry.lease) for entry in answers.bodies if entry.what == "begin")
-    yield from (
-        f"the body of {key} began {times} times" for key, times in begins.items() if times > 1
-    )
-    runs = Counter(job for job, _ in begins)
-    uncounted = dict(database.execute(INTERRUPTED))
-    for job, times in runs.items():
-        most = MOST_RUNS.get(types.get(job, ""))
-        if most is not None and times > most + uncounted.get(job, 0):
-            yield f"the body of job {job} ({types[job]}) began {times} times, {most} are allowed"
-    states = dict(database.execute("SELECT id, state FROM horae_jobs"))
-    ends = Counter(entry.job for entry in answers.bodies if entry.what == "end")
-    for job, state in states.items():
-        if state == "finished" and not ends[job]:
-            yield f"job {job} ({types[job]}) is finished although no body came to its end"
-    yield from _beside(answers)
-
-
-def _beside(answers: Answers) -> Iterator[str]:
+def _beside(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """A body does not run beside another one of its job, unless a stopped process may have left one running."""
+    del database
     running: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
     for entry in answers.bodies:
         key = (entry.lease, entry.process)
@@ -256,57 +178,8 @@ def _beside(answers: Answers) -> Iterator[str]:
                 alive -= {one for one in alive if one[1] == entry.process}
 
 
-def _effects(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """A transactional job has its effects exactly once if it is finished, and none otherwise."""
-    del answers
-    query = """
-        SELECT j.id, j.state, count(e.part) AS parts, count(DISTINCT e.lease) AS leases
-        FROM horae_jobs AS j LEFT JOIN sim_effects AS e ON e.job = j.id
-        WHERE j.type IN ('transfer', 'transfer_in_loop') GROUP BY j.id
-    """
-    for job, state, parts, leases in database.execute(query):
-        if (parts, leases) != ((2, 1) if state == "finished" else (0, 0)):
-            yield f"job {job} is {state} and has {parts} effects of {leases} runs"
-
-
-def _schedules(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """Statistics add up, and agree with the jobs."""
-    del answers
-    query = """
-        SELECT s.name, t.total_runs, t.total_successes, t.total_failures, t.total_crashes,
-            (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state = 'finished') AS finished,
-            (SELECT count(*) FROM horae_jobs AS j WHERE j.schedule_id = s.id AND j.state <> 'finished'
-                AND EXISTS (SELECT 1 FROM horae_job_attempts AS a WHERE a.job_id = j.id)
-                -- A run that an orderly stop ended for good does not count.
-                AND NOT (j.state = 'failed' AND EXISTS (SELECT 1 FROM horae_job_attempts AS a
-                    WHERE a.job_id = j.id AND a.lease = j.lease AND a.outcome = 'interrupted'))) AS failed
-        FROM horae_schedules AS s JOIN horae_schedule_statistics AS t ON t.schedule_id = s.id
-    """
-    for row in database.execute(query):
-        if (
-            row["total_runs"]
-            != row["total_successes"] + row["total_failures"] + row["total_crashes"]
-        ):
-            yield f"the statistics of {row['name']} do not add up: {dict(row)}"
-        if (
-            row["total_successes"] != row["finished"]
-            or row["total_failures"] + row["total_crashes"] != row["failed"]
-        ):
-            yield f"the statistics of {row['name']} differ from its jobs: {dict(row)}"
-
-
-def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """Each fired tick has one job, and each job of a schedule that is no retry one tick."""
-    query = """
-        SELECT j.id FROM horae_jobs AS j WHERE j.schedule_id IS NOT NULL AND j.retry_of IS NULL AND 1 <> (
-            SELECT count(*) FROM horae_ticks AS t WHERE t.job_id = j.id AND t.schedule_id = j.schedule_id)
-    """
-    yield from (f"job {job} does not have exactly one tick" for (job,) in database.execute(query))
-    query = """
-        SELECT t.schedule_id, t.nominal_time, t.decision FROM horae_ticks AS t WHERE (t.decision = 'fired') <> (
-            EXISTS (SELECT 1 FROM horae_jobs AS j WHERE j.id = t.job_id AND j.schedule_id = t.schedule_id))
-    """
-    yield from (f"a tick has a wrong job: {tuple(row)}" for row in database.execute(query))
+def _early(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
+    """No nominal time is decided before it has come."""
     early = "SELECT schedule_id, nominal_time FROM horae_ticks WHERE decided_at < nominal_time AND reason <> 'manual'"
     if answers.steady_clock:
         yield from (
@@ -314,34 +187,12 @@ def _ticks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
         )
 
 
-def _nominal_times(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """Each nominal time between the first and the last decision of a fixed schedule has exactly one decision."""
-    del answers
-    query = """
-        SELECT t.nominal_time, t.until, t.count, t.reason, t.decision FROM horae_ticks AS t
-        JOIN horae_schedules AS s ON s.id = t.schedule_id WHERE s.name = ? ORDER BY t.nominal_time
-    """
-    for name, period in PERIODS.items():
-        last = None
-        for nominal, until, count, reason, _decision in database.execute(query, (name,)):
-            if nominal % period:
-                continue  # by hand, or a repetition after a failure
-            if (until - nominal) // period + 1 != count and count > 1:
-                yield f"an entry of {name} at {nominal} counts {count} times until {until}"
-            if last is not None and nominal <= last:
-                yield f"{name} has two decisions about {nominal}"
-            last = until
-            del reason
-
-
 def _left(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
-    """Nothing is left by nodes that have stopped."""
+    """No node is left that has stopped."""
     del answers
     nodes = [row[0] for row in database.execute("SELECT id FROM horae_nodes")]
     if nodes:
         yield f"nodes {nodes} are still registered"
-    query = "SELECT id, state, node_id FROM horae_jobs WHERE node_id IS NOT NULL"
-    yield from (f"job {tuple(row)} is still held" for row in database.execute(query))
 
 
 def _hooks(database: sqlite3.Connection, answers: Answers) -> Iterator[str]:
