@@ -17,16 +17,6 @@ TABLES: Final = (
     "horae_ticks",
 )
 BROKEN: Final = {
-    "transactional jobs that finished without exactly one effect": (
-        "SELECT id FROM horae_jobs WHERE type LIKE 'transactional%' AND state = 'finished' "
-        "AND (SELECT count(*) FROM effects WHERE job = id) <> 1"
-    ),
-    "effects of jobs that did not finish": (
-        "SELECT job FROM effects WHERE NOT EXISTS (SELECT 1 FROM horae_jobs WHERE id = job AND state = 'finished')"
-    ),
-    "effects of another attempt than the one that finished": (
-        "SELECT job FROM effects JOIN horae_jobs ON id = job WHERE effects.attempt <> horae_jobs.attempt"
-    ),
     "transactional jobs that failed without an attempt that failed": (
         "SELECT id FROM horae_jobs WHERE type LIKE 'transactional%' AND state = 'failed' AND NOT EXISTS "
         "(SELECT 1 FROM horae_job_attempts WHERE job_id = id AND outcome <> 'finished')"

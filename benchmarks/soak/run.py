@@ -200,7 +200,7 @@ class Soak:
             rules.none_of("no unexpected error of a call", self.calls.unexpected),
             rules.none_of("no unexpected error in a log", self._log_lines()),
             rules.none_of("deleted rows can be put back", put_back),
-            rules.none_of("effects exactly once", history.broken(self.engine)),
+            rules.none_of("rules of the application", history.broken(self.engine)),
             rules.none_of("outside checker", checks.outside(url, self.folder / "bodies.log")),
             rules.none_of("horae audit", audited),
             rules.none_of("horae audit of the whole history", checks.audit(url)),

@@ -71,20 +71,10 @@ class TestHistory:
         assert 0 <= began - due < 60
 
 
-class TestEffects:
+class TestRulesOfTheApplication:
     @pytest.mark.parametrize(
         ("change", "found"),
         [
-            ("DELETE FROM effects", "transactional jobs that finished without exactly one effect"),
-            (
-                "INSERT INTO effects SELECT * FROM effects",
-                "transactional jobs that finished without exactly one effect",
-            ),
-            (
-                "UPDATE effects SET attempt = 2",
-                "effects of another attempt than the one that finished",
-            ),
-            ("INSERT INTO effects VALUES (999, 1)", "effects of jobs that did not finish"),
             ("DELETE FROM creations", "jobs without what their hook wrote with them"),
             (
                 "INSERT INTO creations VALUES (999)",
