@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ class Steps:
     def told(self) -> bool:
         """Whether the body has an order that it finds at its next check."""
         return self.job is not None and attempt_of(self.job).order is not None
+
+    def begin_anew(self) -> None:
+        """Be as new, for the next body."""
+        self.written.clear()
+        self.release.clear()
+        self.job = None
 
     def wait(self, job: JobContext) -> None:
         self.job = job
@@ -144,48 +151,58 @@ def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def test_effects_and_end_become_visible_together(horae: Horae, form: str) -> None:
-    steps = Steps()
+async def test_effects_and_end_become_visible_together(horae: Horae) -> None:
+    steps, done = Steps(), list[int]()
     declare(horae, steps)
     async with running_node(horae):
-        job = await horae.aio.jobs.start(form)
-        await until_set(steps.written)
-        assert effects(horae) == []
-        assert (await horae.aio.jobs.get(job.id)).state is JobState.STARTED
-        steps.release.set()
-        assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
-        assert effects(horae) == [job.id]
-    assert attempts_of(horae, job.id) == ["finished"]
-    assert not horae.jobs.get(job.id).occupied
+        for form in FORMS:
+            steps.begin_anew()
+            job = await horae.aio.jobs.start(form)
+            await until_set(steps.written)
+            assert effects(horae) == done, form
+            assert (await horae.aio.jobs.get(job.id)).state is JobState.STARTED
+            steps.release.set()
+            assert await horae.aio.jobs.wait(job.id, timeout="20s") == "done"
+            done.append(job.id)
+            assert effects(horae) == done, form
+    for job_id in done:
+        assert attempts_of(horae, job_id) == ["finished"]
+        assert not horae.jobs.get(job_id).occupied
 
 
-async def test_a_failure_rolls_the_effects_back(horae: Horae, form: str) -> None:
+async def test_a_failure_rolls_the_effects_back(horae: Horae) -> None:
     steps = Steps()
     steps.release.set()
     declare(horae, steps, max_attempts=2, backoff=AT_ONCE)
     async with running_node(horae):
-        job = await horae.aio.jobs.start(form, fail=True)
-        await until_state(horae, job.id, "failed")
+        jobs = [await horae.aio.jobs.start(form, fail=True) for form in FORMS]
+        for job in jobs:
+            await until_state(horae, job.id, "failed")
     assert effects(horae) == []
-    assert attempts_of(horae, job.id) == ["failed", "failed"]
+    assert [attempts_of(horae, job.id) for job in jobs] == [["failed", "failed"]] * len(FORMS)
 
 
-async def test_a_cancel_rolls_the_effects_back(horae: Horae, form: str) -> None:
+def is_told(steps: Steps, cancelling: asyncio.Future[Any]) -> bool:
+    return steps.told or cancelling.done()
+
+
+async def test_a_cancel_rolls_the_effects_back(horae: Horae) -> None:
     steps = Steps()
     declare(horae, steps)
     async with running_node(horae):
-        job = await horae.aio.jobs.start(form)
-        await until_set(steps.written)
-        async with (
-            asyncio.TaskGroup() as group
-        ):  # on SQLite the caller waits until the body has rolled back
-            cancelling = group.create_task(horae.aio.jobs.cancel(job.id, by="bob"))
-            await until(lambda: steps.told or cancelling.done())
+        for form in FORMS:
+            steps.begin_anew()
+            job = await horae.aio.jobs.start(form)
+            await until_set(steps.written)
+            # On SQLite the caller waits until the body has rolled back.
+            cancelling = asyncio.ensure_future(horae.aio.jobs.cancel(job.id, by="bob"))
+            await until(partial(is_told, steps, cancelling))
             steps.release.set()
-        assert cancelling.result().state is JobState.CANCELLED
-        ended = await until_released(horae, job.id)
-    assert (ended.state, ended.cancelled_by, effects(horae)) == (JobState.CANCELLED, "bob", [])
-    assert attempts_of(horae, job.id) == ["cancelled"]
+            assert (await cancelling).state is JobState.CANCELLED
+            ended = await until_released(horae, job.id)
+            found = (ended.state, ended.cancelled_by, effects(horae))
+            assert found == (JobState.CANCELLED, "bob", []), form
+            assert attempts_of(horae, job.id) == ["cancelled"]
 
 
 @pytest.mark.parametrize("moment", ["before the effect", "after it"])
@@ -446,14 +463,11 @@ COMMITS: dict[str, Callable[[JobContext], Any]] = {
 
 
 @pytest.mark.parametrize("how", COMMITS)
-@pytest.mark.parametrize("caught", [False, True])
-async def test_a_body_cannot_commit_its_own_transaction(
-    horae: Horae, how: str, caught: bool
-) -> None:
+async def test_a_body_cannot_commit_its_own_transaction(horae: Horae, how: str) -> None:
     """What it commits would stay although the job fails."""
 
-    @horae.job(transaction="read committed")
-    def greedy(job: JobContext) -> None:
+    @horae.job(transaction="read committed", max_count=None)
+    def greedy(job: JobContext, *, caught: bool) -> None:
         job.connection.execute(INSERT, {"job": job.id})
         with suppress(InvalidRequest) if caught else nullcontext():
             COMMITS[how](job)
@@ -462,10 +476,11 @@ async def test_a_body_cannot_commit_its_own_transaction(
         raise LookupError("on purpose")
 
     async with running_node(horae):
-        job = await horae.aio.jobs.start(greedy)
-        failed = await until_state(horae, job.id, "failed")
-    assert effects(horae) == []
-    assert caught or "the body of a job must not end its transaction" in (failed.error or "")
+        for caught in (False, True):
+            job = await horae.aio.jobs.start(greedy, caught=caught)
+            failed = await until_state(horae, job.id, "failed")
+            assert effects(horae) == []
+            assert caught or ENDED in (failed.error or "")
 
 
 async def test_a_coroutine_cannot_commit_its_transaction_either(horae: Horae) -> None:
