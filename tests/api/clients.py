@@ -56,5 +56,5 @@ def error_of(response: httpx.Response) -> tuple[int, str]:
         "ERROR_CRON_SYNTAX": {"instead"},
         "ERROR_JOB_QUERY": {"position", "length"},
     }.get(body.get("error"), set[str]())
-    assert body.keys() - optional == {"error", "detail"}
+    assert body.keys() - optional - {"sentence"} == {"error", "detail"}
     return response.status_code, body["error"]

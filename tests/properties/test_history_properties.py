@@ -1,5 +1,6 @@
 """Laws of the history: merging, coarsening, which bucket is next, and what a chart is given."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 
@@ -16,9 +17,12 @@ from horae.domain.history import (
     HistoryBucket,
     Named,
     StepPart,
+    Window,
     all_together,
     busiest,
     closed_by,
+    courses_of,
+    figures_of,
     floor,
     merged,
     merged_buckets,
@@ -201,3 +205,43 @@ def test_a_gap_is_no_zero_and_nothing_is_counted_twice(
     assert sum(point.figures.finished for point in points if point.figures) == len(written)
     for number, point in enumerate(points):
         assert (point.figures is None) == all(n // 6 != number for n in written)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A stored bucket."""
+
+    start: datetime
+    seconds: int
+    bucket: HistoryBucket
+
+
+@given(st.lists(buckets, max_size=12))
+def test_a_course_is_what_the_points_of_its_name_are(parts: list[HistoryBucket]) -> None:
+    start = floor(NOON, 60)
+    stored = [
+        Stored(start + number * timedelta(seconds=10), 10, each)
+        for number, each in enumerate(parts)
+    ]
+    window = Window(start=start, until=start + timedelta(minutes=3), step=60, stored=LENGTHS[0])
+    courses = courses_of(stored, lambda bucket: bucket.queues, "abcde", window)
+    for name, course in courses.items():
+        named_parts = [
+            StepPart(each.start, 10, figures_of(each.bucket.queues, name, each.bucket.everything))
+            for each in stored
+        ]
+        points = points_of(named_parts, window)
+        seen = [None if point.figures is None else point.figures.gauges for point in points]
+        assert course.waiting == [None if each is None else each.waiting for each in seen]
+        assert course.ended == [
+            None if point.figures is None else point.figures.ended for point in points
+        ]
+        whole = merged([part.figures for part in named_parts if part.figures is not None])
+        assert course.seconds == sum(point.seconds for point in points)
+        assert (course.finished, course.failed, course.cancelled, course.waits, course.runs) == (
+            whole.finished,
+            whole.failed,
+            whole.cancelled,
+            whole.waits,
+            whole.runs,
+        )

@@ -185,7 +185,7 @@ def test_a_lost_reply_changes_nothing_when_the_bucket_is_written_again(
 def test_longer_buckets_are_made_of_shorter_ones(reused_database: Database) -> None:
     database = reused_database
     write_many(database, NOON, 360)
-    assert [rows(database, length.seconds) for length in LENGTHS] == [360, 60, 6, 1]
+    assert [rows(database, length.seconds) for length in LENGTHS] == [360, 60, 6, 1, 0]
     [hour] = read(database, 3)
     assert (hour.start, hour.seconds) == (NOON, 3600)
     assert hour.bucket.everything.finished == 720
@@ -247,3 +247,35 @@ def test_a_row_that_cannot_be_read_is_left_out(reused_database: Database) -> Non
     write_many(database, NOON + 3 * TEN, 3)
     assert read(database, 1)[0].bucket.everything.finished == 10
     assert floor(NOON, 60) == NOON
+
+
+def test_a_time_before_the_first_long_bucket_is_read_from_shorter_ones(
+    reused_database: Database,
+) -> None:
+    database = reused_database
+    hour, half_day = LENGTHS[-2], LENGTHS[-1]
+    noon = NOON.replace(hour=12)
+    # As after an update: the hours of two days, and the first half day at the end of the second.
+    starts = [noon + number * timedelta(hours=1) for number in range(36)]
+    for length, of_length in ((hour, starts), (half_day, [noon + timedelta(hours=24)])):
+        for start in of_length:
+            database.transact(writing._put, length, start, bucket())  # noqa: SLF001 - as it is stored
+    reached = noon + timedelta(hours=36)
+    found = database.autocommit(writing.read, half_day, noon, reached, reached, "queues")
+    assert [each.seconds for each in found] == [hour.seconds] * 24 + [half_day.seconds]
+    database.transact(
+        lambda connection: connection.execute(
+            text("DELETE FROM horae_history WHERE seconds = 43200")
+        )
+    )
+    found = database.autocommit(writing.read, half_day, noon, reached, reached, "queues")
+    assert [each.start for each in found] == starts
+
+
+def test_one_name_is_read_alone(reused_database: Database) -> None:
+    write(reused_database, NOON, what=bucket(mail=BUSY, export=BUSY))
+    reached = NOON + TEN
+    [found] = reused_database.autocommit(
+        writing.read, LENGTHS[0], NOON, reached, reached, "queues", "mail"
+    )
+    assert found.bucket.queues == Named({"mail": BUSY})

@@ -11,13 +11,15 @@ from horae.domain.history import (
     LENGTHS,
     LONGEST_SPAN,
     MOST_POINTS,
+    Course,
     Figures,
+    HistoryBucket,
     Named,
     Point,
     StepPart,
     Window,
+    courses_of,
     figures_of,
-    merged,
     percentile,
     points_of,
     window_of,
@@ -200,7 +202,7 @@ def series(
     start, end = _time(found.now, span, since, until)
     window = window_of(start, end, found.now, min(points, MOST_POINTS))
     beside = {Scope.QUEUE: "queues", Scope.TYPE: "types"}.get(scope, "everything")
-    stored = _read(reads, found, window, beside)
+    stored = _read(reads, found, window, beside, name)
     return Series(
         scope=scope,
         name=name,
@@ -218,27 +220,20 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
     """
     found, window, stored = _read_last(reads, span, "queues")
     until = _recorded(stored, window)
-    latest = _latest(reads, found)
+    names = _names(each.bucket.queues for each in stored)
+    latest = courses_of(_latest(reads, found), _queues, names)
     is_fresh = found.reached is not None and found.now - found.reached <= STALE_AFTER
-    courses: list[QueueCourse] = []
-    for name in _names(each.bucket.queues for each in stored):
-        parts = _parts_of(stored, Scope.QUEUE, name)
-        seen = [each.figures.gauges for each in parts if each.figures and each.figures.gauges]
-        courses.append(
-            QueueCourse(
-                name=name,
-                waiting=[
-                    None
-                    if point.figures is None or point.figures.gauges is None
-                    else point.figures.gauges.waiting
-                    for point in points_of(parts, window)
-                ],
-                slots=next((each.slots for each in reversed(seen) if each.slots is not None), None),
-                totals=_totals(parts),
-                recent=_totals(_parts_of(latest, Scope.QUEUE, name)),
-                behind_since=found.behind.get(name) if is_fresh else None,
-            )
+    courses = [
+        QueueCourse(
+            name=name,
+            waiting=course.waiting,
+            slots=course.slots,
+            totals=_totals(course),
+            recent=_totals(latest[name]),
+            behind_since=found.behind.get(name) if is_fresh else None,
         )
+        for name, course in courses_of(stored, _queues, names, window).items()
+    ]
     return QueueHistory(
         start=window.start,
         until=until,
@@ -272,22 +267,19 @@ def of_types(
         length = parse_duration("span", span)
         before = _compared(reads, found, chosen.at - length, chosen.at)
         after = _compared(reads, found, chosen.at, min(found.now, chosen.at + length))
-    names = _names(each.bucket.types for each in (*stored, *before, *after))
-    courses: list[TypeCourse] = []
-    for name in sorted({*names, *known}):
-        parts = _parts_of(stored, Scope.TYPE, name)
-        courses.append(
-            TypeCourse(
-                name=name,
-                ended=[
-                    None if point.figures is None else point.figures.ended
-                    for point in points_of(parts, window)
-                ],
-                totals=_totals(parts),
-                before=None if chosen is None else _totals(_parts_of(before, Scope.TYPE, name)),
-                after=None if chosen is None else _totals(_parts_of(after, Scope.TYPE, name)),
-            )
+    seen = _names(each.bucket.types for each in (*stored, *before, *after))
+    names = sorted({*seen, *known})
+    earlier, later = courses_of(before, _types, names), courses_of(after, _types, names)
+    courses = [
+        TypeCourse(
+            name=name,
+            ended=course.ended,
+            totals=_totals(course),
+            before=None if chosen is None else _totals(earlier[name]),
+            after=None if chosen is None else _totals(later[name]),
         )
+        for name, course in courses_of(stored, _types, names, window).items()
+    ]
     return TypeHistory(
         start=window.start,
         until=_recorded(stored, window),
@@ -328,11 +320,13 @@ def _time(
     return since, end
 
 
-def _read(reads: Reads, found: HistoryProgress, window: Window, beside: str) -> list[StoredBucket]:
+def _read(
+    reads: Reads, found: HistoryProgress, window: Window, beside: str, only: str | None = None
+) -> list[StoredBucket]:
     if found.reached is None:
         return []
     return reads.autocommit(
-        writing.read, window.stored, window.start, window.until, found.reached, beside
+        writing.read, window.stored, window.start, window.until, found.reached, beside, only
     )
 
 
@@ -376,16 +370,22 @@ def _names(parts: Iterable[Named]) -> list[str]:
     return sorted({name for part in parts for name in part.by_name})
 
 
-def _totals(parts: Sequence[StepPart]) -> Totals:
-    known = [part for part in parts if part.figures is not None]
-    figures = merged([part.figures for part in known if part.figures is not None])
+def _queues(bucket: HistoryBucket) -> Named:
+    return bucket.queues
+
+
+def _types(bucket: HistoryBucket) -> Named:
+    return bucket.types
+
+
+def _totals(course: Course) -> Totals:
     return Totals(
-        seconds=sum(part.seconds for part in known),
-        finished=figures.finished,
-        failed=figures.failed,
-        cancelled=figures.cancelled,
-        wait_p50=percentile(figures.waits, 0.5),
-        wait_p95=percentile(figures.waits, 0.95),
-        run_p50=percentile(figures.runs, 0.5),
-        run_p95=percentile(figures.runs, 0.95),
+        seconds=course.seconds,
+        finished=course.finished,
+        failed=course.failed,
+        cancelled=course.cancelled,
+        wait_p50=percentile(course.waits, 0.5),
+        wait_p95=percentile(course.waits, 0.95),
+        run_p50=percentile(course.runs, 0.5),
+        run_p95=percentile(course.runs, 0.95),
     )

@@ -1,8 +1,8 @@
 """What happened, in buckets of time: how much waited, how late it was, what ended, and how.
 
 A bucket of ten seconds is written once it is over. Six of them make a minute, ten minutes the next
-bucket, and six of these an hour; each length is kept for as long as charts of it reach back. So the
-number of rows is bounded, and does not depend on the number of jobs.
+bucket, six of these an hour, and twelve hours half a day; each length is kept for as long as charts
+of it reach back. So the number of rows is bounded, and does not depend on the number of jobs.
 
 Invariants: figures are merged in any order and grouping with the same result; a time that nobody
 recorded has no bucket, which is not the same as a bucket in which nothing happened; a bucket names
@@ -42,9 +42,11 @@ from horae.domain.history.series import (
     FINEST,
     LONGEST_SPAN,
     MOST_POINTS,
+    Course,
     Point,
     StepPart,
     Window,
+    courses_of,
     figures_of,
     points_of,
     window_of,
@@ -60,6 +62,7 @@ __all__ = [
     "MOST_NAMES",
     "MOST_POINTS",
     "SETTLED_AFTER",
+    "Course",
     "Covered",
     "Durations",
     "Ended",
@@ -77,6 +80,7 @@ __all__ = [
     "bucket_of",
     "busiest",
     "closed_by",
+    "courses_of",
     "figures_of",
     "floor",
     "merged",

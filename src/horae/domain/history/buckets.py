@@ -22,6 +22,7 @@ LENGTHS: Final = (
     Length(60, 26 * 3600),
     Length(600, 8 * 86_400),
     Length(3600, 32 * 86_400),
+    Length(43_200, 32 * 86_400),
 )
 """The lengths of stored buckets, each a multiple of the one before. A bucket is kept somewhat
 longer than charts of its length reach back.

@@ -105,11 +105,17 @@ class Named:
         return {"names": names} | ({} if self.other is None else {"other": self.other.as_json()})
 
     @classmethod
-    def from_json(cls, stored: Any) -> Self:
-        """Return stored figures; raises LookupError, TypeError or ValueError for anything else."""
+    def from_json(cls, stored: Any, only: str | None = None) -> Self:
+        """Return stored figures, or those of one name only.
+
+        Raises LookupError, TypeError or ValueError for anything else.
+        """
         other = stored.get("other")
+        names = stored["names"]
+        if only is not None:
+            names = {only: names[only]} if only in names else {}
         return cls(
-            {name: Figures.from_json(each) for name, each in stored["names"].items()},
+            {name: Figures.from_json(each) for name, each in names.items()},
             None if other is None else Figures.from_json(other),
         )
 

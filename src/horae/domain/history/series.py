@@ -1,13 +1,13 @@
 """A time as a row of equal steps, for a chart or a table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
-from horae.domain.history.buckets import LENGTHS, Length, floor
-from horae.domain.history.figures import Figures, Gauges, Named, merged
+from horae.domain.history.buckets import LENGTHS, Covered, Length, floor
+from horae.domain.history.figures import Figures, Gauges, HistoryBucket, Named, merged
 
 STEPS: Final = (
     *(10, 20, 30, 60, 120, 300, 600, 1200, 1800),
@@ -43,6 +43,42 @@ class StepPart:
     figures: Figures | None
 
 
+@dataclass(slots=True)
+class Course:
+    """What became of one queue or type: step by step, and in the whole time.
+
+    `waiting`: the highest number of due jobs in each step, and `ended`: how many jobs ended in it;
+    None for a gap. `seconds`: for how many seconds there are figures; `slots`: those that were seen
+    last.
+    """
+
+    waiting: list[int | None]
+    ended: list[int | None]
+    seconds: int = 0
+    finished: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    waits: dict[int, int] = field(default_factory=dict[int, int])
+    runs: dict[int, int] = field(default_factory=dict[int, int])
+    slots: int | None = None
+
+    def add(self, step: int | None, seconds: int, figures: Figures, gauges: Gauges | None) -> None:
+        """Add the figures of a bucket; `step`: None if it counts for the whole time only."""
+        self.seconds += seconds
+        self.finished += figures.finished
+        self.failed += figures.failed
+        self.cancelled += figures.cancelled
+        for counts, more in ((self.waits, figures.waits), (self.runs, figures.runs)):
+            for slot, count in more.items():
+                counts[slot] = counts.get(slot, 0) + count
+        if step is not None:
+            self.ended[step] = (self.ended[step] or 0) + figures.ended
+        if gauges is not None:
+            if step is not None:
+                self.waiting[step] = max(self.waiting[step] or 0, gauges.waiting)
+            self.slots = self.slots if gauges.slots is None else gauges.slots
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One step. `seconds`: for how many of its seconds there are figures.
@@ -75,6 +111,46 @@ def figures_of(parts: Named, name: str, everything: Figures) -> Figures | None:
     if parts.other is not None:
         return None
     return Figures(gauges=None if everything.gauges is None else Gauges())
+
+
+class Bucket(Covered, Protocol):
+    """A bucket of a time."""
+
+    @property
+    def bucket(self) -> HistoryBucket:
+        """Its figures."""
+        ...
+
+
+_NOTHING: Final = Figures()
+_NONE_SEEN: Final = Gauges()
+
+
+def courses_of(
+    buckets: Sequence[Bucket],
+    parts: Callable[[HistoryBucket], Named],
+    names: Iterable[str],
+    window: Window | None = None,
+) -> dict[str, Course]:
+    """Return the courses of queues, or of types, by their names, in the steps of a window.
+
+    A list shows all names at once, so each figure is looked at once, and none is merged into a
+    point of its own.
+    """
+    step = None if window is None else timedelta(seconds=window.step)
+    count = 0 if window is None or step is None else -((window.start - window.until) // step)
+    courses = {name: Course([None] * count, [None] * count) for name in names}
+    for each in buckets:
+        named = parts(each.bucket)
+        at = None if window is None or step is None else (each.start - window.start) // step
+        is_seen = each.bucket.everything.gauges is not None
+        for name, course in courses.items():
+            figures = named.by_name.get(name)
+            if figures is not None:
+                course.add(at, each.seconds, figures, figures.gauges)
+            elif named.other is None:  # else it may be among those that are not named
+                course.add(at, each.seconds, _NOTHING, _NONE_SEEN if is_seen else None)
+    return courses
 
 
 def points_of(parts: Iterable[StepPart], window: Window) -> list[Point]:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    func,
     or_,
     select,
     true,
@@ -131,12 +132,21 @@ _recent = or_(
 )
 
 
+_first = select(func.min(history.c.start)).where(_of_length).scalar_subquery()
+# A length that a newer version added has no buckets of the time before.
+_before_the_first = and_(
+    history.c.seconds == bindparam("part_seconds", type_=Integer()),
+    or_(_first.is_(None), history.c.start < _first),
+)
+
+
 def _reading(*columns: Any) -> Any:
-    """Select buckets of a length, and the shorter ones after the end of the last of these."""
+    """Select buckets of a length, and the shorter ones before the first and after the last."""
     return select(*_columns, *columns).where(
         or_(
             _of_length,
             and_(history.c.seconds < bindparam("of_seconds", type_=Integer()), _recent),
+            _before_the_first,
         ),
         _from,
         _before,
@@ -203,16 +213,21 @@ def read(
     before: datetime,
     reached: datetime,
     beside: str = "everything",
+    only: str | None = None,
 ) -> list[StoredBucket]:
     """Return the buckets of a time, the earliest first: those of this length and, where they are
     not complete yet, shorter ones.
 
-    `reached`: how far the history is written; `beside`: `queues` or `types` to read these, too.
+    `reached`: how far the history is written; `beside`: `queues` or `types` to read these, too, or
+    `only` that of one name.
     """
     given: dict[str, Any] = {"of_seconds": length.seconds, "since": since, "before": before}
+    given["part_seconds"] = 0
     for shorter, longer in pairwise(LENGTHS):
         given[f"open_{shorter.seconds}"] = floor(reached, longer.seconds)
-    return without_overlaps(_stored(connection.execute(READ[beside], given)))
+        if longer.seconds == length.seconds:
+            given["part_seconds"] = shorter.seconds
+    return without_overlaps(_stored(connection.execute(READ[beside], given), only))
 
 
 def _put(connection: Connection, length: Length, start: datetime, bucket: HistoryBucket) -> None:
@@ -227,14 +242,14 @@ def _put(connection: Connection, length: Length, start: datetime, bucket: Histor
     connection.execute(REMOVE, {"of_seconds": length.seconds, "oldest": oldest})
 
 
-def _stored(rows: Any) -> Sequence[StoredBucket]:
+def _stored(rows: Any, only: str | None = None) -> Sequence[StoredBucket]:
     nothing: dict[str, Any] = {"names": {}}
 
     def stored(row: Mapping[Any, Any]) -> StoredBucket:
         bucket = HistoryBucket(
             Figures.from_json(row["everything"]),
-            Named.from_json(row.get("queues", nothing)),
-            Named.from_json(row.get("types", nothing)),
+            Named.from_json(row.get("queues", nothing), only),
+            Named.from_json(row.get("types", nothing), only),
         )
         return StoredBucket(row["start"], row["seconds"], bucket)
 
