@@ -5,13 +5,12 @@ from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from horae.types.function import FunctionJobType
 from horae.types.job_type import JobType
 
 
 def declared_by(job_type: JobType[Any]) -> Any:
     """Return the function or the class that declares a job type."""
-    return job_type.function if isinstance(job_type, FunctionJobType) else type(job_type)
+    return getattr(job_type, "function", type(job_type))
 
 
 def description_of(job_type: JobType[Any]) -> str | None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from horae import ConfigurationError
 from horae.contrib.django import DjangoHorae, task_library
 from horae.contrib.django.tasks import HoraeBackend, class_path
+from horae.types.documentation import description_of
 from tests.contrib.django.shop import tasks
 from tests.contrib.django.shop.task_library import (
     TaskResultDoesNotExist,
@@ -104,6 +105,11 @@ def test_a_task_is_part_of_the_transaction(horae: DjangoHorae) -> None:
     assert horae.jobs.list().jobs == []
 
 
+def test_a_task_is_described_by_its_function(horae: DjangoHorae) -> None:
+    job_type = horae.registry.get(tasks.echo.module_path)
+    assert description_of(job_type) == "Return a value."
+
+
 def test_a_task_may_be_deferred(horae: DjangoHorae) -> None:
     then = timezone.now() + timedelta(days=1)
     result = tasks.echo.using(run_after=then, priority=-7).enqueue("x")
@@ -113,6 +119,15 @@ def test_a_task_may_be_deferred(horae: DjangoHorae) -> None:
     assert found.task == tasks.echo.using(run_after=then, priority=-7)
     with pytest.raises(TaskResultMismatch):
         tasks.add.get_result(result.id)
+
+
+def test_a_result_is_found_although_its_task_may_not_be_so_any_more(horae: DjangoHorae) -> None:
+    """The queue is none of the backend's, and no task may have this priority."""
+    job = horae.jobs.start(
+        tasks.echo.module_path, queue="of-an-older-version", priority=500, args=["x"], kwargs={}
+    )
+    found = tasks.echo.get_result(str(job.id))
+    assert (found.task, found.args) == (tasks.echo, ["x"])
 
 
 @pytest.mark.parametrize("unknown", ["", "x", "-1", "\u0661", "9" * 40, "12"])

@@ -7,6 +7,7 @@ the database is looked up there and never imported.
 import inspect
 import re
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
@@ -28,13 +29,15 @@ from horae.types.options import StartOptions
 if TYPE_CHECKING:
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
-    from django_tasks.exceptions import TaskResultDoesNotExist
+    from django_tasks.exceptions import TaskException, TaskResultDoesNotExist
     from django_tasks.signals import task_enqueued, task_finished, task_started
 else:
     _FOUND = task_library()
     BaseTaskBackend = import_module(f"{_FOUND}.backends.base").BaseTaskBackend
-    TaskResultDoesNotExist = import_module(f"{_FOUND}.exceptions").TaskResultDoesNotExist
     _base, _signals = import_module(f"{_FOUND}.base"), import_module(f"{_FOUND}.signals")
+    _exceptions = import_module(f"{_FOUND}.exceptions")
+    TaskException = _exceptions.TaskException
+    TaskResultDoesNotExist = _exceptions.TaskResultDoesNotExist
     Task, TaskContext, TaskError = _base.Task, _base.TaskContext, _base.TaskError
     TaskResult, TaskResultStatus = _base.TaskResult, _base.TaskResultStatus
     task_enqueued, task_finished = _signals.task_enqueued, _signals.task_finished
@@ -183,12 +186,15 @@ class HoraeBackend(BaseTaskBackend):
         kind = horae.registry.find(job.type)
         if not isinstance(kind, DjangoTaskType):
             raise TaskResultDoesNotExist(text)
-        task = kind.task.using(
-            priority=job.priority,
-            queue_name=job.queue,
-            run_after=None if job.run_at <= job.created_at else job.run_at,
-            backend=self.alias,
-        )
+        task = kind.task
+        # A job may have what its task may no longer have, such as a queue that is gone from QUEUES.
+        with suppress(TaskException):
+            task = task.using(
+                priority=job.priority,
+                queue_name=job.queue,
+                run_after=None if job.run_at <= job.created_at else job.run_at,
+                backend=self.alias,
+            )
         workers = [str(each.node_id) for each in attempts]
         if job.state is JobState.STARTED:
             workers.append(str(job.node_id))
