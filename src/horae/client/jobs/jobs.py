@@ -6,6 +6,7 @@ Each verb checks, runs a function of a Connection, and sends a hint after the co
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -207,8 +208,7 @@ class Jobs:
         """
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
-        self._reads: Reads = reads or database
-        self._may_wait = may_wait
+        self.reads: Reads = reads or database
         self.inserts = inserts or SharedInserts(database, wakeup)
         self.observers = observers
         self._same_database = SameDatabase(database)
@@ -224,13 +224,12 @@ class Jobs:
 
     def listing_from(self, reads: Reads) -> "Jobs":
         """Return a client whose lists are read from `reads`; all else stays on the database."""
-        return self._like_this(reads=reads, may_wait=self._may_wait)
+        other = copy(self)
+        other.reads = reads
+        return other
 
     def without_waiting(self) -> "Jobs":
         """Return a client for coroutines, which must not occupy the few threads of the database."""
-        return self._like_this(reads=self._reads, may_wait=False)
-
-    def _like_this(self, *, reads: Reads, may_wait: bool) -> "Jobs":
         return Jobs(
             self._database,
             self._registry,
@@ -239,8 +238,8 @@ class Jobs:
             keep=self._keep,
             inline=self._inline,
             limits=self.limits,
-            reads=reads,
-            may_wait=may_wait,
+            reads=self.reads,
+            may_wait=False,
             inserts=self.inserts,
             observers=self.observers,
         )
@@ -546,11 +545,11 @@ class Jobs:
             most_bytes=self.limits.listed_bytes,
             limit=None if ids is not None else limit + 1,
         )
-        search = search_for(query, self._registry, self._reads)
+        search = search_for(query, self._registry, self.reads)
         if search is not None or oldest_first or (ids is None and wanted.may_be_rare):
             limit = limit if ids is None else len(ids)
             seconds = None if search is None else SEARCH_TIME
-            matching = self._reads.autocommit(
+            matching = self.reads.autocommit(
                 searching.find,
                 wanted,
                 search,
@@ -559,11 +558,11 @@ class Jobs:
                 oldest_first=oldest_first,
             )
             shown = JobFilter(ids=matching.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
-            page = with_live_reports(self._live, self._reads.autocommit(reading.page, shown))
+            page = with_live_reports(self._live, self.reads.autocommit(reading.page, shown))
             page = page[::-1] if oldest_first else page
             last = matching.ids[limit - 1] if len(matching.ids) > limit else matching.reached
             return JobPage(list(page), None if last is None else str(last))
-        found = self._reads.autocommit(reading.page, wanted)
+        found = self.reads.autocommit(reading.page, wanted)
         more = ids is None and len(found) > limit
         page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
@@ -626,7 +625,7 @@ class Jobs:
 
     def count(self) -> Mapping[JobState, int]:
         """Return the number of jobs in each state."""
-        return self._reads.autocommit(reading.counts)
+        return self.reads.autocommit(reading.counts)
 
     def count_matching(
         self, query: str | Query | None = None, *, owner: Whose = EVERYBODY
@@ -635,14 +634,14 @@ class Jobs:
 
         Without time to count all of them, within a second, the numbers are those found until then.
         """
-        search = search_for(query, self._registry, self._reads)
+        search = search_for(query, self._registry, self.reads)
         deadline = time.monotonic() + COUNTING_TIME
         counts: dict[JobState, JobCount] = {}
         # Finished jobs are last: only of these there are so many that counting may take long.
         for state in sorted(JobState, key=lambda each: each is JobState.FINISHED):
             wanted = JobFilter(states=[state], owner=owner_of(owner))
             counts[state] = JobCount(
-                *self._reads.autocommit(
+                *self.reads.autocommit(
                     searching.count,
                     wanted,
                     search,

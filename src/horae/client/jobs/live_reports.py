@@ -1,34 +1,32 @@
 """Adds to running jobs the label and the percentage that their bodies reported last."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from horae.domain.jobs import Job, JobState
-from horae.live import LiveStore
+from horae.domain.jobs import Job, JobId, JobState
+from horae.live import LiveReport, LiveStore
 from horae.storage.jobs.groups import RunningMember
 
 
 def live_percentages(live: LiveStore, running: Sequence[RunningMember]) -> Sequence[int]:
     """Return the progress of these members by the latest reports of their bodies, or as stored."""
-    reports = live.read([member.id for member in running]) if running else {}
-    return [
-        member.progress_percentage
-        if (report := reports.get(member.id)) is None or report.lease != member.lease
-        else report.progress_percentage
-        for member in running
-    ]
+    reports = _read_reports(live, {member.id: member.lease for member in running})
+    return [(reports.get(member.id) or member).progress_percentage for member in running]
 
 
 def with_live_reports(live: LiveStore, jobs: Sequence[Job]) -> Sequence[Job]:
     """Return the jobs with live labels and percentages, except reports under earlier leases."""
-    running = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
-    reports = live.read(list(running)) if running else {}
-    current = {
-        job_id: report for job_id, report in reports.items() if report.lease == running[job_id]
-    }
+    started = {job.id: job.lease for job in jobs if job.state is JobState.STARTED}
+    reports = _read_reports(live, started)
     return [
         job
-        if (report := current.get(job.id)) is None
+        if (report := reports.get(job.id)) is None
         else replace(job, label=report.label, progress_percentage=report.progress_percentage)
         for job in jobs
     ]
+
+
+def _read_reports(live: LiveStore, leases: Mapping[JobId, int]) -> Mapping[JobId, LiveReport]:
+    """Return the reports of bodies that run under these leases."""
+    found = live.read(list(leases)) if leases else {}
+    return {job_id: report for job_id, report in found.items() if report.lease == leases[job_id]}

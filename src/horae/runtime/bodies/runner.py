@@ -107,9 +107,11 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
     if isinstance(transaction, str):
         transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
-        connection = _own_connection(entered, environment.database)
+        attempt.session = own = _session_in(entered)
+        connection = _own_connection(
+            entered if own is None else own.connection(), environment.database
+        )
         attempt.connection = connection
-        attempt.session = _session_in(entered)
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = context.session.merge(
                 attempt.params, load=False
@@ -149,9 +151,11 @@ async def _run_async(
     if isinstance(transaction, str):
         transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
-        connection = await _own_async_connection(entered, environment.database)
+        attempt.async_session = own = _async_session_in(entered)
+        connection = await _own_async_connection(
+            entered if own is None else await own.connection(), environment.database
+        )
         attempt.async_connection = connection
-        attempt.async_session = _async_session_in(entered)
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = await context.async_session.merge(attempt.params, load=False)
         begin(attempt, environment)
@@ -221,21 +225,17 @@ def _async_session_in(entered: Any) -> "AsyncSession | None":
     return entered if isinstance(entered, AsyncSession) else None
 
 
-def _own_connection(entered: Any, database: Database) -> Connection | None:
+def _own_connection(connection: Any, database: Database) -> Connection | None:
     """Return the connection to settle on, if the job type's transaction is on Horae's database."""
-    session = _session_in(entered)
-    connection = entered if session is None else session.connection()
     if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
         return None
     database.adopt(connection)
     return connection
 
 
-async def _own_async_connection(entered: Any, database: Database) -> "AsyncConnection | None":
+async def _own_async_connection(connection: Any, database: Database) -> "AsyncConnection | None":
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    session = _async_session_in(entered)
-    connection = entered if session is None else await session.connection()
     if not isinstance(connection, AsyncConnection) or not database.is_at(connection.engine.url):
         return None
     await connection.run_sync(database.adopt)
