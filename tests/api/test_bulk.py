@@ -93,6 +93,7 @@ async def test_owners_retry_only_public_types(stocked: Horae, client: Client) ->
     assert counts == [1, 4]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("action", "body", "answer", "reason"),
     [

@@ -106,6 +106,7 @@ async def test_delayed_and_held_jobs_do_not_wait_for_a_slot(horae: Horae, client
     assert by_name == {"default": (5, 2), "held": (4, 4)}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "body",
     [
@@ -351,6 +352,7 @@ async def test_the_audit_is_filtered_by_target_kind_channel_and_time(
     assert (changed["before"]["trigger"], changed["after"]["trigger"]) == ("0 3 * * *", "0 4 * * *")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "query", ["kind=Queue", "kind=", "since=yesterday", "until=2020-01-01", "channel=%00", "x=1"]
 )

@@ -343,6 +343,7 @@ class TestRefusals:
             shop.jobs.reschedule_many(run_at=NEXT_YEAR)
         assert shop.jobs.cancel_many(all=True).type == "horae.bulk"
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize(
         ("which", "reason"),
         [

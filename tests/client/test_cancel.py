@@ -41,6 +41,7 @@ def test_a_pending_job_is_cancelled_at_once(working: Horae) -> None:
     assert claim_as_another_node(working) == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("by", ["", "x" * 201, "a\x00b"])
 def test_an_invalid_name_of_the_canceller_is_refused(working: Horae, by: str) -> None:
     job = working.jobs.start("work")

@@ -112,6 +112,7 @@ def test_a_batch_is_debounced_as_its_calls_would_be(shop: Horae) -> None:
     assert shop.jobs.get(ids[0]).params == {"document": 1, "text": "c"}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -195,6 +195,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("options", "error"), REFUSED)
 def test_a_wrong_option_is_refused(shop: Horae, options: dict[str, Any], error: str) -> None:
     with pytest.raises(InvalidRequest, match=error):
@@ -228,6 +229,7 @@ def test_a_job_that_could_never_run_is_refused(
     assert shop.jobs.list().jobs == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("given", ["0s", 30, LATER])
 def test_a_wrong_declaration_is_refused(horae: Horae, given: Any) -> None:
     with pytest.raises(InvalidJobType, match="job type 'offer': expires is"):

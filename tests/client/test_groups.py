@@ -416,6 +416,7 @@ WRONG: list[tuple[str, Callable[[Horae, Any], object]]] = [
 ]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("text", "call"), WRONG, ids=[text for text, _ in WRONG])
 def test_wrong_calls_are_refused(
     horae: Horae, types: Any, text: str, call: Callable[[Horae, Any], object]

@@ -164,6 +164,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("keep", "error"), REFUSED)
 def test_a_wrong_declaration_is_refused(horae: Horae, keep: Any, error: str) -> None:
     with pytest.raises(InvalidJobType, match=f"job type 'work': {error}"):

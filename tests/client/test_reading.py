@@ -94,6 +94,7 @@ class TestPages:
         assert stocked.jobs.list(limit=10).next is None
         assert stocked.jobs.list(limit=9).next is not None
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize("cursor", ["", "x", "-1", "1.5", "\uff11", "9" * 20])
     def test_a_cursor_of_one_s_own_making_is_refused(self, stocked: Horae, cursor: str) -> None:
         with pytest.raises(InvalidRequest, match="cursor"):

@@ -50,6 +50,7 @@ def test_the_job_of_another_owner_does_not_exist(shop: Horae) -> None:
         shop.jobs.reschedule(job.id + 1, delay="2h")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("when", "error"),
     [

@@ -120,6 +120,7 @@ class TestTags:
         shop.jobs.delete(1)
         assert found(shop, "tag:eu") == []
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize(
         "tags", ["eu", [""], [" eu"], ["a\nb"], ["x" * 101], [5], 5, [str(n) for n in range(21)]]
     )

@@ -126,6 +126,7 @@ def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> 
         counting.jobs.start("cuont")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "options",
     [

@@ -221,6 +221,7 @@ class TestOptions:
         first = horae.jobs.start("bill", customer=1)
         assert horae.jobs.start("bill", customer=1, on_duplicate="return").id == first.id
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize(
         ("options", "error"),
         [
@@ -265,6 +266,7 @@ class TestOptions:
         ):
             horae.jobs.start("late", unique_key="mine", on_duplicate="replace")
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize(
         ("options", "error"),
         [

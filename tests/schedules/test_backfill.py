@@ -225,6 +225,7 @@ def test_a_pause_holds_it_and_resuming_goes_on(hourly: Driver) -> None:
     assert run_all(hourly) == 3
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("start", "end", "options", "said"),
     [

@@ -70,6 +70,7 @@ def test_a_declared_schedule_is_not_put(driver: Driver, version: Version) -> Non
     assert driver.get("purge").rules.trigger.text == "0 3 * * *"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
