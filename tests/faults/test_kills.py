@@ -20,6 +20,15 @@ RESCUED_WITHIN: Final = 3.0 if KILLS >= 50 else 15.0
 
 @pytest.mark.slow
 @pytest.mark.timeout(120 + 20 * KILLS)
+@pytest.mark.parametrize(
+    "database",
+    [
+        # By day, the kills below show on SQLite that jobs are rescued.
+        pytest.param("sqlite", marks=pytest.mark.nightly),
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+    ],
+    indirect=True,
+)
 def test_jobs_of_a_killed_node_are_rescued(database: Database, tmp_path: Path) -> None:
     with Chaos(database, tmp_path, SEED) as chaos:
         for _ in range(KILLS):

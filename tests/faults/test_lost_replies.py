@@ -22,7 +22,7 @@ from tests.harness.network import Network
 
 SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
 SITES: Final = list(Sites())
-GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 3
+GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 2
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them

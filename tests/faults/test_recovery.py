@@ -33,12 +33,10 @@ def drawn(kind: str) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
-    """Yield a kind of database and a scenario; all but the first of a kind, and those of the pooler, are for the night."""
+    """Yield a kind of database and a scenario; those of PostgreSQL, whose faults other files cause, are for the night."""
     for kind in SHARE:
-        for number, name in enumerate(drawn(kind)):
-            marks = [] if kind == "sqlite" else [pytest.mark.postgres]
-            if number or kind == "pgbouncer":
-                marks.append(pytest.mark.nightly)
+        marks = [] if kind == "sqlite" else [pytest.mark.postgres, pytest.mark.nightly]
+        for name in drawn(kind):
             yield pytest.param(kind, name, marks=marks)
 
 
