@@ -113,7 +113,7 @@ def figures_of(parts: Named, name: str, everything: Figures) -> Figures | None:
     return Figures(gauges=None if everything.gauges is None else Gauges())
 
 
-class Bucket(Covered, Protocol):
+class DatedBucket(Covered, Protocol):
     """A bucket of a time."""
 
     @property
@@ -127,7 +127,7 @@ _NONE_SEEN: Final = Gauges()
 
 
 def courses_of(
-    buckets: Sequence[Bucket],
+    buckets: Sequence[DatedBucket],
     parts: Callable[[HistoryBucket], Named],
     names: Iterable[str],
     window: Window | None = None,

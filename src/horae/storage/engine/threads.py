@@ -53,6 +53,7 @@ class Threads(Executor):
         Does the same as the event loop's `run_in_executor`, but quicker, because it needs one
         future instead of two.
         """
+        # Not held here: the traceback of its error has this frame, so the two would form a cycle.
         return await self._begin(asyncio.get_running_loop(), call)
 
     def _begin(self, loop: asyncio.AbstractEventLoop, call: Callable[[], T]) -> "asyncio.Future[T]":

@@ -104,7 +104,9 @@ def ahead(connection: Connection) -> LanesAhead:
 
 def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
     """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node can take."""
-    locked = _lock(connection, scope, most)
+    found, truncated = _lock_lanes(connection, scope, most)
+    locked = _read(connection, found, most, sql.LOCK)
+    locked.truncated = truncated
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
     rows = connection.execute(sql.PLAIN_PLACES, {"limit": room, **scope_parameters(scope)})
@@ -238,13 +240,6 @@ class Foreseen:
         return 1 + bisect_left(range(1, self.most), x=True, key=is_taken)
 
 
-def _lock(connection: Connection, scope: ClaimScope, most: int) -> _Locked:
-    rows, truncated = _lock_lanes(connection, scope, most)
-    locked = _read(connection, rows, most, sql.LOCK)
-    locked.truncated = truncated
-    return locked
-
-
 def _read(
     connection: Connection, rows: Sequence[Any], most: int, statements: sql.Reading
 ) -> _Locked:
@@ -345,12 +340,10 @@ def _lock_buckets(
         if row.waiting:
             locked.waiting.add(row.id)
     for each in under.values():  # a limit that discards decides before one that lets jobs wait
-        each.sort(key=lambda bucket_id: _waits(locked.buckets.get(bucket_id)))
+        each.sort(
+            key=lambda id_: id_ not in locked.buckets or locked.buckets[id_].discards_as is None
+        )
     return under
-
-
-def _waits(bucket: Bucket | None) -> bool:
-    return bucket is None or bucket.discards_as is None
 
 
 def _lock_queues(
