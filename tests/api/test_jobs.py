@@ -61,6 +61,7 @@ DETAIL = {
     "retry_of",
     "queue_is_paused",
     "waiting_reason",
+    "waiting_reason_sentence",
     "weight",
 }
 

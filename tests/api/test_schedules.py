@@ -70,6 +70,7 @@ async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> 
         "trigger": {"kind": "cron", "text": "0 3 * * *"},
         "timezone": "Europe/Berlin",
         "words": "At 03:00 (Europe/Berlin).",
+        "words_in": {"de": "Um 03:00 (Europe/Berlin)."},
         "queue": "default",
         "priority": 0,
         "state": "idle",
@@ -98,6 +99,7 @@ async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> 
         "moved_start": None,
         "backfill_next": None,
         "waiting_reason": None,
+        "waiting_reason_sentence": None,
     }
 
 
@@ -529,7 +531,8 @@ async def test_a_refused_expression_comes_with_the_line_to_write(
     named = await client("root").patch(path, json={"cron": "0 9 * JAN MON-FRI"})
     assert named.json()["instead"] == "0 9 * 1 1-5"
     wrong = await client("root").patch(path, json={"cron": "61 9 * * *"})
-    assert set(wrong.json()) == {"error", "detail"}
+    assert set(wrong.json()) == {"error", "detail", "sentence"}
+    assert wrong.json()["sentence"]["values"]["problem"]["code"] == "cron_out_of_range"
 
 
 async def test_a_declared_schedule_cannot_be_deleted(horae: Horae, client: Client) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horae.client.words import trigger_in_words
+from horae.client.words import trigger_in_words, words_in_languages
 from horae.domain.schedules.trigger import parse_trigger
 
 
@@ -36,3 +36,16 @@ from horae.domain.schedules.trigger import parse_trigger
 )
 def test_a_trigger_in_words(kind: str, text: str, timezone: str, words: str) -> None:
     assert trigger_in_words(parse_trigger(kind, text, timezone)) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("cron", "0 3 * * 1-5", "Um 03:00, Montag bis Freitag."),
+        ("cron", "0 3 1 5 *", "Um 03:00, am 1 Tag des Monats, nur im Mai."),
+        ("interval", "90m", "Im Abstand von 1 Stunde und 30 Minuten nach dem Ende jedes Laufs."),
+        ("interval", "2 months", "Im Abstand von 2 Monaten nach dem Ende jedes Laufs."),
+    ],
+)
+def test_a_trigger_in_german(kind: str, text: str, words: str) -> None:
+    assert words_in_languages(parse_trigger(kind, text, "UTC")) == {"de": words}
