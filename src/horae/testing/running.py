@@ -17,7 +17,7 @@ from horae.runtime.bodies import FinishedRun, RunEnvironment, stopped_by, with_r
 from horae.runtime.components import Components
 from horae.runtime.inline import CallingThread
 from horae.runtime.liveness import Rescuer
-from horae.runtime.settling import settle_batch
+from horae.runtime.settling import settle_batch, state_after
 from horae.storage.jobs import OWED_BY, ClaimScope, claims
 from horae.storage.jobs.limits import filing, lane_claims, limited_claims
 from horae.storage.outcomes import OverdueJob, time_limits
@@ -103,9 +103,7 @@ class JobRunner:
         claim = finished.claim
         settled = self._database.transact(settle_batch, self._environment, [finished])
         self._groups.act_on(settled.follow_ups)
-        state = settled.released.get(claim.id)
-        if claim.id in settled.settled:
-            state = JobState.FINISHED if finished.settlement is None else finished.settlement.state
+        state = state_after(finished, settled)
         if finished.error is not None and (state is JobState.FAILED or finished.unbegun):
             self.failures[claim.id] = finished.error
         if state in OWED_BY:

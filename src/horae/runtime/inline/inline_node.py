@@ -33,6 +33,7 @@ from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.liveness import INLINE, Membership, Watcher, membership_of, record_of
+from horae.runtime.settling import state_after
 from horae.runtime.timing import Timing
 from horae.storage.jobs import OWED_BY, claims
 from horae.storage.outcomes import Settled
@@ -205,9 +206,7 @@ class InlineNode(BuiltAnewInChild):
     def _follow_up(self, finished: FinishedRun, settled: Settled) -> None:
         claim = finished.claim
         self._claims.release(claim.id)
-        state = settled.released.get(claim.id)
-        if claim.id in settled.settled:
-            state = JobState.FINISHED if finished.settlement is None else finished.settlement.state
+        state = state_after(finished, settled)
         self._reporter.forget([claim.id], [claim.id] if state is JobState.CANCELLED else [])
         self._reporter.publish()
         self._groups.act_on(settled.follow_ups)

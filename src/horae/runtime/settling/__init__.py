@@ -6,6 +6,6 @@ others are notified only after the commit; writing an end twice changes nothing.
 
 from horae.runtime.settling.completion import Completion
 from horae.runtime.settling.hook_service import HookService
-from horae.runtime.settling.settler import Repetition, Settler, settle_batch
+from horae.runtime.settling.settler import Repetition, Settler, settle_batch, state_after
 
-__all__ = ["Completion", "HookService", "Repetition", "Settler", "settle_batch"]
+__all__ = ["Completion", "HookService", "Repetition", "Settler", "settle_batch", "state_after"]

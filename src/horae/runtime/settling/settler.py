@@ -211,3 +211,11 @@ def settle_batch(
     settled.add(settling.release(connection, environment.node, stopped, unbegun))
     settled.returned.update(returned)
     return settled
+
+
+def state_after(finished: FinishedRun, settled: Settled) -> JobState | None:
+    """Return the state of a job after the result of its run was written; None if it was not."""
+    claim = finished.claim
+    if claim.id not in settled.settled:
+        return settled.released.get(claim.id)
+    return JobState.FINISHED if finished.settlement is None else finished.settlement.state
