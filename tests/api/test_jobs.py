@@ -59,6 +59,7 @@ DETAIL = {
     "error",
     "unique_key",
     "retry_of",
+    "retried_as",
     "queue_is_paused",
     "waiting_reason",
     "waiting_reason_sentence",
@@ -345,6 +346,31 @@ async def test_a_retry_is_a_new_job_that_names_the_old_one(horae: Horae, client:
         "alice",
         3,
     )
+    first = (await client("alice").get(f"/api/jobs/{job_id}/")).json()
+    assert (first["retry_of"], first["retried_as"]) == (None, again["id"])
+    assert again["retried_as"] is None
+
+
+async def test_ended_jobs_are_listed_by_their_end(horae: Horae, client: Client) -> None:
+    ids = [start(horae) for _ in range(4)]
+    for job_id in (ids[2], ids[0], ids[3]):
+        await client("alice").post(f"/api/jobs/{job_id}/cancel/")
+
+    async def listed(order: str) -> list[int]:
+        found: list[int] = []
+        cursor = ""
+        while True:
+            page = await client("alice").get(f"/api/jobs/?order={order}&limit=2{cursor}")
+            found += [job["id"] for job in page.json()["jobs"]]
+            if page.json()["next"] is None:
+                return found
+            cursor = f"&cursor={page.json()['next']}"
+
+    assert await listed("last_ended") == [ids[3], ids[0], ids[2]]
+    assert await listed("first_ended") == [ids[2], ids[0], ids[3]]
+    wrong = await client("alice").get("/api/jobs/?order=last_ended&cursor=7")
+    assert error_of(wrong) == (400, "ERROR_INVALID_REQUEST")
+    assert (await client("bob").get("/api/jobs/?order=last_ended")).json()["jobs"] == []
 
 
 async def test_an_owner_retries_only_what_could_be_started(horae: Horae, client: Client) -> None:

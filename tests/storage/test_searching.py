@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from shutil import copy
 from typing import Any, Final, assert_never
@@ -34,7 +35,7 @@ from horae.domain.jobs.query import (
 from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
-from horae.storage.jobs.search import searching, tags
+from horae.storage.jobs.search import EndPlace, by_end, find_by_end, searching, tags
 from horae.storage.jobs.search.searching import Search
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import deletion
@@ -319,6 +320,71 @@ def test_an_owner_finds_only_their_own_jobs(filled: Database, query: Query) -> N
     assert found == [job_id for job_id in found_in(filled, query) if job_id in owned]
 
 
+@given(query=queries, first_ended_first=st.booleans(), length=st.integers(1, 40))
+def test_pages_by_end_have_every_ended_job_that_matches_in_its_order(
+    filled: Database, query: Query, first_ended_first: bool, length: int
+) -> None:
+    wanted = set(expected(filled, query))
+    ended = [
+        job
+        for job in filled.autocommit(reading.page, JobFilter(limit=None))
+        if job.finished_at is not None and job.id in wanted
+    ]
+    ended.sort(key=lambda job: (job.finished_at, job.id), reverse=not first_ended_first)
+    found: list[JobId] = []
+    behind: EndPlace | None = None
+    while True:
+        page = filled.autocommit(
+            find_by_end,
+            JobFilter(),
+            search_of(query),
+            limit=length,
+            seconds=10.0,
+            behind=behind,
+            first_ended_first=first_ended_first,
+        )
+        found += [place.id for place in page.places]
+        if len(page.places) < length:
+            break
+        behind = page.places[-1]
+    assert found == [job.id for job in ended]
+
+
+@pytest.mark.parametrize("first_ended_first", [False, True])
+def test_a_list_by_end_goes_on_where_its_time_ran_out(
+    filled: Database, monkeypatch: pytest.MonkeyPatch, first_ended_first: bool
+) -> None:
+    monkeypatch.setattr(by_end, "WINDOWS", (3_600, 36_000))
+    found: list[JobId] = []
+    behind: EndPlace | None = None
+    requests = 0
+    while requests == 0 or behind is not None:
+        page = filled.autocommit(
+            find_by_end,
+            JobFilter(types=["import_people"]),
+            None,
+            limit=1000,
+            seconds=-1.0,
+            behind=behind,
+            first_ended_first=first_ended_first,
+        )
+        found += [place.id for place in page.places]
+        behind = page.reached
+        requests += 1
+    every = filled.autocommit(
+        reading.page, JobFilter(limit=None, types=["import_people"], states=ENDED)
+    )
+    assert sorted(found) == sorted(job.id for job in every)
+    assert requests > 3
+
+
+def test_no_job_in_an_open_state_is_looked_for_by_its_end(filled: Database) -> None:
+    query = parse_query("state:pending,started")
+    found = filled.autocommit(find_by_end, JobFilter(), search_of(query), limit=9, seconds=1.0)
+    assert found.places == []
+    assert found.reached is None
+
+
 def test_ranges_grow_and_a_search_continues_where_it_stopped(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +434,7 @@ def test_a_search_from_the_oldest_continues_where_it_stopped(
 
 
 def test_a_longer_range_is_read_only_if_time_is_left_for_it() -> None:
-    next_level = searching.next_level
+    next_level = partial(searching.next_level, lengths=searching.RANGES)
     assert next_level(0, 0.001, 2.0) == 1
     assert next_level(1, 0.3, 1.5) == 1  # the next one is 20 times as long
     assert next_level(1, 0.01, 1.5) == 2

@@ -120,12 +120,17 @@ class JobQuery(RequestModel):
     group_id: int | None = Field(
         None, ge=1, le=LARGEST_ID, description="Only the members of this group."
     )
-    order: Literal["newest", "oldest"] = Field("newest", description="Which jobs come first.")
+    order: Literal["newest", "oldest", "last_ended", "first_ended"] = Field(
+        "newest",
+        description=(
+            "Which jobs come first. `last_ended` and `first_ended` list only jobs that have ended."
+        ),
+    )
     limit: int = Field(
         100, ge=1, le=500, description="Jobs on a page, at most; does not apply to `job_ids`."
     )
     cursor: str | None = Field(
-        None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
+        None, pattern="^[0-9]{1,18}([.][0-9]{1,18})?$", description="`next` of the previous page."
     )
 
     @field_validator("job_ids")
@@ -158,7 +163,8 @@ class JobQuery(RequestModel):
             "owner": self.owner if sees_all and self.owner is not None else actor.reading_as,
             "schedule_id": self.schedule_id,
             "query": _query_of(self.query, self.timezone, actor),
-            "oldest_first": self.order == "oldest",
+            "oldest_first": self.order in ("oldest", "first_ended"),
+            "by_end": self.order in ("last_ended", "first_ended"),
             "group_id": self.group_id,
             "limit": self.limit,
             "cursor": self.cursor,

@@ -18,7 +18,7 @@ from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log
 from horae.storage.engine import Database
-from horae.storage.jobs import PastAttempt, reading
+from horae.storage.jobs import PastAttempt, creation, reading
 from horae.storage.jobs.limits import weight_of
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
@@ -128,6 +128,7 @@ class JobDetail(JobView):
     )
     unique_key: Annotated[str | None, OfValues()] = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
+    retried_as: int | None = Field(None, description="The newest job that retries this one.")
     weight: int = Field(1, description="How much the job counts under the limits of its type.")
     waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
         None, description="Why a pending job has not started, in one sentence."
@@ -241,6 +242,7 @@ class JobViews:
         detail.queue_is_paused = job.state is JobState.PENDING and self._database.autocommit(
             queues.is_paused, job.queue
         )
+        detail.retried_as = self._database.autocommit(creation.newest_retry, job.id)
         detail.weight = self._database.autocommit(weight_of, job.id)
         reason = self._database.autocommit(waiting_reason, job)
         detail.waiting_reason = reason

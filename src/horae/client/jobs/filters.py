@@ -1,14 +1,22 @@
 """Parses the filters of a list of jobs; impossible values are refused without a query."""
 
+import re
 from collections.abc import Collection, Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.storage.jobs.search import EndPlace
 from horae.types import LARGEST_ID, LARGEST_NUMBER, of_kind
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+_END_CURSOR: Final = re.compile(r"[0-9]{1,17}\.[0-9]{1,18}", re.ASCII)
+"""Moments with 17 digits are before the year 5200, so that no cursor leaves the range of dates."""
 
 
 def owner_of(whose: Whose) -> str | None:
@@ -31,6 +39,25 @@ def place_of_cursor(cursor: str | None) -> JobId | None:
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
         raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
     return JobId(min(int(cursor), LARGEST_ID))
+
+
+def end_place_of_cursor(cursor: str | None) -> EndPlace | None:
+    """Return the place behind which a page of a list by end begins: `MICROSECONDS.ID`.
+
+    Raises `InvalidRequest` for a text that is no such cursor.
+    """
+    if cursor is None:
+        return None
+    of_kind("cursor", cursor, str, "a text")
+    if not _END_CURSOR.fullmatch(cursor):
+        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
+    microseconds, _, job_id = cursor.partition(".")
+    return EndPlace(EPOCH + int(microseconds) * MICROSECOND, JobId(int(job_id)))
+
+
+def cursor_of_end(place: EndPlace) -> str:
+    """Return the cursor of a place in a list by end."""
+    return f"{(place.at - EPOCH) // MICROSECOND}.{place.id}"
 
 
 def possible_ids(ids: Collection[int] | None) -> list[JobId] | None:

@@ -103,7 +103,7 @@ from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import JobFilter, PastAttempt, logs, owed_hooks, reading, rescheduling
 from horae.storage.jobs.groups import groups
 from horae.storage.jobs.limits import weight_of
-from horae.storage.jobs.search import bulk, searching
+from horae.storage.jobs.search import EndPlace, Search, bulk, find_by_end, searching
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.outcomes import FollowUps, deletion, follow_ups
 from horae.storage.schedules import retrying
@@ -518,10 +518,13 @@ class Jobs:
         group_id: int | None = None,
         query: str | Query | None = None,
         oldest_first: bool = False,
+        by_end: bool = False,
         limit: int = 100,
         cursor: str | None = None,
     ) -> JobPage:
         """List jobs, newest first unless `oldest_first`; long values are `LEFT_OUT`.
+
+        `by_end`: list the jobs that have ended, the last end first unless `oldest_first`.
 
         None is no filter, `[]` matches nothing.
 
@@ -531,7 +534,7 @@ class Jobs:
         its `next` goes on from there.
         """
         limit = filters.page_length(limit)
-        place = filters.place_of_cursor(cursor)
+        place = None if by_end else filters.place_of_cursor(cursor)
         wanted = JobFilter(
             states=filters.wanted_states(states),
             types=filters.names_of("types", types),
@@ -546,6 +549,9 @@ class Jobs:
             limit=None if ids is not None else limit + 1,
         )
         search = search_for(query, self._registry, self.reads)
+        if by_end:
+            behind = filters.end_place_of_cursor(cursor)
+            return self._by_end(wanted, search, limit, behind, first_ended_first=oldest_first)
         if search is not None or oldest_first or (ids is None and wanted.may_be_rare):
             limit = limit if ids is None else len(ids)
             seconds = None if search is None else SEARCH_TIME
@@ -566,6 +572,33 @@ class Jobs:
         more = ids is None and len(found) > limit
         page = with_live_reports(self._live, found[:limit] if more else found)
         return JobPage(list(page), str(page[-1].id) if more else None)
+
+    def _by_end(
+        self,
+        wanted: JobFilter,
+        search: Search | None,
+        limit: int,
+        behind: EndPlace | None,
+        *,
+        first_ended_first: bool,
+    ) -> JobPage:
+        found = self.reads.autocommit(
+            find_by_end,
+            wanted,
+            search,
+            limit=limit + 1,
+            seconds=SEARCH_TIME,
+            behind=behind,
+            first_ended_first=first_ended_first,
+        )
+        ids = [place.id for place in found.places[:limit]]
+        shown = JobFilter(ids=ids, limit=None, most_bytes=wanted.most_bytes)
+        read = {job.id: job for job in self.reads.autocommit(reading.page, shown)}
+        last = found.places[limit - 1] if len(found.places) > limit else found.reached
+        return JobPage(
+            [read[job_id] for job_id in ids if job_id in read],
+            None if last is None else filters.cursor_of_end(last),
+        )
 
     def waiting_reason(self, job_id: int, *, owner: Whose = EVERYBODY) -> str | None:
         """Return in one sentence why a pending job has not started; None for other jobs.

@@ -556,6 +556,11 @@ def add_many(
 def latest_retry(connection: Connection, job_id: JobId) -> JobId | None:
     """Lock this job, so that no other transaction retries it; return its newest retry."""
     connection.execute(LOCK_JOB, {"job_id": job_id})
+    return newest_retry(connection, job_id)
+
+
+def newest_retry(connection: Connection, job_id: JobId) -> JobId | None:
+    """Return the newest job that retries this one."""
     found = connection.execute(LATEST_RETRY, {"job_id": job_id}).scalar_one_or_none()
     return None if found is None else JobId(found)
 

@@ -155,7 +155,7 @@ def find(
 
     After `seconds` it stops with what it has found.
     """
-    search = _dated(connection, search)
+    search = dated_search(connection, search)
     matching = _matching(connection, wanted, search, also)
     place = matching.selected_columns.id
     ordered = matching.order_by(place if oldest_first else place.desc()).limit(limit)
@@ -184,7 +184,7 @@ def count(
 
     At most `most` jobs are counted, if it is given.
     """
-    search = _dated(connection, search)
+    search = dated_search(connection, search)
     matching = _matching(connection, wanted, search, also)
     if most is not None:
         matching = matching.limit(most + 1)
@@ -207,7 +207,7 @@ def moment_in(connection: Connection, seconds: float) -> datetime:
     return connection.execute(select(seconds_from_now(seconds))).scalar_one()
 
 
-def _dated(connection: Connection, search: Search | None) -> Search | None:
+def dated_search(connection: Connection, search: Search | None) -> Search | None:
     """Return the search with moments in place of days such as yesterday."""
     if search is None or not has_days(search.query):
         return search
@@ -245,7 +245,7 @@ def _read_ranges(
             return JobId(first - 1 if upwards else end)
         # An index may be read as a whole for each range, so fewer ranges are then better.
         left = deadline - now if deadline is not None and _reads_each_job(search) else None
-        level = next_level(level, now - began, left)
+        level = next_level(level, now - began, left, RANGES)
     return None
 
 
@@ -279,13 +279,13 @@ def _reads_each_job(search: Search | None) -> bool:
     )
 
 
-def next_level(level: int, took: float, left: float | None) -> int:
+def next_level(level: int, took: float, left: float | None, lengths: Sequence[int]) -> int:
     """Return which length of range to read next, so that the search ends near its deadline."""
     if took > SLOW:
         return max(level - 1, 0)
-    longer = min(level + 1, len(RANGES) - 1)
+    longer = min(level + 1, len(lengths) - 1)
     # Each job of a range is read, so a longer range takes as much longer.
-    expected = took * RANGES[longer] / RANGES[level]
+    expected = took * lengths[longer] / lengths[level]
     return longer if left is None or expected < left + SLOW else level
 
 
@@ -297,13 +297,8 @@ def _matching(
 ) -> Select[Any]:
     """Return the ids in a range that match, in any order."""
     terms = () if search is None else search.query.terms
-    states = _possible_states(wanted, terms)
-    conditions = [*conditions_of(replace(wanted, before=None)), *also]
-    for term in terms:
-        assert search is not None
-        condition = _of_condition(term.condition, search)
-        # `NOT` would not match a job without the value, for which the condition is null.
-        conditions.append(case((condition, false()), else_=true()) if term.negated else condition)
+    states = possible_states(wanted, terms)
+    conditions = [*matching_conditions(wanted, search), *also]
     in_order = keeps_rows_in_order(connection)
     is_narrow = wanted.types is not None or wanted.queues is not None or _has_own_index(terms)
     parts: list[ColumnElement[bool]] = []
@@ -323,7 +318,18 @@ def _matching(
     return select(found.cte("found").prefix_with("MATERIALIZED").c.id)
 
 
-def _possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobState]:
+def matching_conditions(wanted: JobFilter, search: Search | None) -> list[ColumnElement[bool]]:
+    """Return what a job must meet besides its place in the list."""
+    conditions = conditions_of(replace(wanted, before=None))
+    for term in () if search is None else search.query.terms:
+        assert search is not None
+        condition = _of_condition(term.condition, search)
+        # `NOT` would not match a job without the value, for which the condition is null.
+        conditions.append(case((condition, false()), else_=true()) if term.negated else condition)
+    return conditions
+
+
+def possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobState]:
     """Return the states that the filter and the terms allow; if there are none, no job matches."""
     possible = frozenset(JobState) if wanted.states is None else frozenset(wanted.states)
     for condition, negated in ((term.condition, term.negated) for term in terms):
@@ -440,7 +446,7 @@ def _contains(condition: Contains, *, technical: bool) -> ColumnElement[bool]:
 
 
 def _moment(bound: Bound) -> ColumnElement[datetime]:
-    assert not isinstance(bound, DayAgo)  # `_dated` has replaced it
+    assert not isinstance(bound, DayAgo)  # `dated_search` has replaced it
     if isinstance(bound, timedelta):
         return seconds_from_now(-bound.total_seconds())
     return literal(bound, Instant())

@@ -2183,6 +2183,11 @@ export interface components {
              */
             result?: unknown;
             /**
+             * Retried As
+             * @description The newest job that retries this one.
+             */
+            retried_as?: number | null;
+            /**
              * Retry Of
              * @description The job that this one retries.
              */
@@ -5399,8 +5404,8 @@ export interface operations {
                 timezone?: string;
                 /** @description Only the members of this group. */
                 group_id?: number | null;
-                /** @description Which jobs come first. */
-                order?: "newest" | "oldest";
+                /** @description Which jobs come first. `last_ended` and `first_ended` list only jobs that have ended. */
+                order?: "newest" | "oldest" | "last_ended" | "first_ended";
                 /** @description Jobs on a page, at most; does not apply to `job_ids`. */
                 limit?: number;
                 /** @description `next` of the previous page. */

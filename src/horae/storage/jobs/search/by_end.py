@@ -1,0 +1,114 @@
+"""Jobs in the order in which they ended: in growing windows of time, by the index of ends.
+
+As a search in the order of ids does, it stops after the first, short window if many jobs match, and
+goes on at a later request if few do and there was not enough time to read all.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, func, or_, select
+
+from horae.domain.jobs import JobId, JobState
+from horae.storage.engine import Instant
+from horae.storage.jobs.reading import JobFilter, lists_of
+from horae.storage.jobs.search.searching import (
+    Search,
+    dated_search,
+    matching_conditions,
+    next_level,
+    possible_states,
+)
+from horae.storage.jobs.tables import jobs
+
+WINDOWS: Final = (60, 600, 6_000, 60_000, 600_000, 6_000_000)
+"""Lengths of windows in seconds: the last one is longer than ended jobs are usually kept."""
+_ENDED_STATES: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
+_MICROSECOND: Final = timedelta(microseconds=1)
+_ALL_IDS: Final = {"low": 0, "high": 2**63 - 1}
+# These are two queries in one, as the bounds of the ids.
+_BOUNDS: Final = select(
+    select(func.min(jobs.c.finished_at)).scalar_subquery(),
+    select(func.max(jobs.c.finished_at)).scalar_subquery(),
+)
+_IN_WINDOW: Final = (
+    jobs.c.finished_at >= bindparam("window_start", type_=Instant()),
+    jobs.c.finished_at < bindparam("window_end", type_=Instant()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndPlace:
+    """A place among ended jobs: that of a job, or with id 0 that between two windows."""
+
+    at: datetime
+    id: JobId
+
+
+@dataclass(frozen=True, slots=True)
+class FoundByEnd:
+    """Jobs in the order of their ends.
+
+    `reached`: where the search stopped for lack of time, None if it was complete.
+    """
+
+    places: Sequence[EndPlace]
+    reached: EndPlace | None = None
+
+
+def find_by_end(
+    connection: Connection,
+    wanted: JobFilter,
+    search: Search | None,
+    *,
+    limit: int,
+    seconds: float,
+    behind: EndPlace | None = None,
+    first_ended_first: bool = False,
+) -> FoundByEnd:
+    """Return the jobs that ended last, or first, of those that meet the filter and the search.
+
+    `behind`: the place behind which to begin. After `seconds` it stops with what it has found.
+    """
+    search = dated_search(connection, search)
+    start, end = connection.execute(_BOUNDS).one()
+    terms = () if search is None else search.query.terms
+    if start is None or not possible_states(wanted, terms) & _ENDED_STATES:
+        return FoundByEnd([])
+    end += _MICROSECOND
+    conditions = [*_IN_WINDOW, *matching_conditions(wanted, search)]
+    order = (jobs.c.finished_at, jobs.c.id)
+    if behind is not None and first_ended_first:
+        start = max(start, behind.at)
+        conditions.append(or_(jobs.c.finished_at > behind.at, jobs.c.id > behind.id))
+    elif behind is not None:
+        end = min(end, behind.at + _MICROSECOND)
+        conditions.append(or_(jobs.c.finished_at < behind.at, jobs.c.id < behind.id))
+    if not first_ended_first:
+        order = (jobs.c.finished_at.desc(), jobs.c.id.desc())
+    statement = select(jobs.c.finished_at, jobs.c.id).where(*conditions).order_by(*order)
+    given = {**lists_of(wanted), **_ALL_IDS}
+    found: list[EndPlace] = []
+    deadline = time.monotonic() + seconds
+    level = 0
+    while start < end:
+        length = min(timedelta(seconds=WINDOWS[level]), end - start)
+        low, high = (start, start + length) if first_ended_first else (end - length, end)
+        began = time.monotonic()
+        window = {**given, "window_start": low, "window_end": high}
+        rows = connection.execute(statement.limit(limit - len(found)), window)
+        found += [EndPlace(row.finished_at, JobId(row.id)) for row in rows]
+        if len(found) == limit:
+            break
+        now = time.monotonic()
+        if first_ended_first:
+            start = high
+        else:
+            end = low
+        if now > deadline and start < end:
+            return FoundByEnd(found, EndPlace(high if first_ended_first else low, JobId(0)))
+        level = next_level(level, now - began, deadline - now, WINDOWS)
+    return FoundByEnd(found)
