@@ -12,6 +12,7 @@ from horae.storage.engine.database import Database
 from tests.e2e.application import Base
 from tests.e2e.browser import Faults, launched
 from tests.e2e.serving import Served
+from tests.e2e.tasks import COUNT_CLICKS, jobs_that_end
 from tests.harness.applications import url_of
 
 APPLICATION = "tests.e2e.application:horae"
@@ -79,3 +80,11 @@ def faults(context: BrowserContext, node: Served) -> Iterator[Faults]:
 def page(context: BrowserContext, faults: Faults) -> Page:
     """A page that must not show errors."""
     return context.new_page()
+
+
+@pytest.fixture
+def counted(context: BrowserContext, page: Page, node: Served) -> Iterator[Page]:
+    """A page that counts the clicks of its user (`tasks.clicks`), while jobs end."""
+    context.add_init_script(COUNT_CLICKS)
+    with jobs_that_end(node):
+        yield page

@@ -1,5 +1,6 @@
-"""An invented history for the screenshots: jobs that ended in the last hours, and ticks of schedules."""
+"""An invented history for the screenshots: jobs that ended in the last hours, the course of queues, and ticks."""
 
+import json
 import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -8,6 +9,17 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, insert, select, update
 
+from horae.domain.history import (
+    Ended,
+    Figures,
+    Gauges,
+    HistoryBucket,
+    Seen,
+    bucket_of,
+    floor,
+    slot_of,
+)
+from horae.storage.history import writing
 from horae.storage.jobs.tables import job_attempts, jobs
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
@@ -22,6 +34,15 @@ MINUTES: Final = 60
 """Minutes of job history, as many as the overview shows."""
 RUNS: Final = 30
 """Ticks of each schedule, more than one page shows."""
+QUEUES: Final = (
+    *("default", "export", "mail", "images", "search", "reports"),
+    *(f"tenant-{number:02}" for number in range(1, 55)),
+)
+"""Sixty queues; `mail` falls behind."""
+BEHIND: Final = timedelta(minutes=50)
+"""For how long `mail` has been behind."""
+BUCKETS: Final = ((60, 1440), (600, 1008))
+"""Lengths of buckets in seconds, and how many of each are written: for a day, and for a week."""
 DECLINED: Final = "The bank has declined the card of order 8120; ask the customer for another one."
 
 
@@ -29,6 +50,7 @@ def write_history(connection: Connection, now: datetime, rng: Random) -> None:
     """Fill the tables with an hour of jobs, and with the history of each schedule."""
     for moment in _busy_minutes(now, rng):
         _ended_job(connection, moment, rng)
+    _write_course(connection, now, rng)
     for row in connection.execute(
         select(schedules.c.id, schedules.c.name, schedules.c.queue)
     ).all():
@@ -50,6 +72,50 @@ def write_history(connection: Connection, now: datetime, rng: Random) -> None:
                 ended_at=now - timedelta(days=days),
             )
         )
+
+
+def _write_course(connection: Connection, now: datetime, rng: Random) -> None:
+    """Write what nodes would have recorded in the last week."""
+    for seconds, count in BUCKETS:
+        length = timedelta(seconds=seconds)
+        for number in range(1, count + 1):
+            start = floor(now, seconds) - number * length
+            bucket = _bucket(now, start, seconds, rng)
+            parts = {
+                name: json.dumps(getattr(bucket, name).as_json())
+                for name in ("everything", "queues", "types")
+            }
+            connection.execute(writing.PUT, {**parts, "seconds": seconds, "start": start})
+
+
+def _bucket(now: datetime, start: datetime, seconds: int, rng: Random) -> HistoryBucket:
+    """Return the figures of one time: busy by day, and quiet by night."""
+    day = 1.1 - math.cos(start.hour / 12 * math.pi) * 0.9
+    ended_of: dict[str, Figures] = {}
+    seen_of: dict[str, Gauges] = {}
+    for place, name in enumerate(QUEUES):
+        count = round(day * seconds / 60 * 8 / (1 + place / 4) * rng.uniform(0.7, 1.3))
+        late = max(timedelta(), start - (now - BEHIND)) if name == "mail" else timedelta()
+        waiting = round(late.total_seconds() / 4) + rng.randrange(3)
+        seen_of[name] = Gauges(
+            waiting=waiting, lateness=late.total_seconds() + 0.2, slots=20, slots_used=place % 3
+        )
+        if count and not late:
+            ended_of[name] = Figures(finished=count)
+    types: dict[str, Figures] = {}
+    for kind, _queue, took in TYPES:
+        count = round(day * seconds / 60 * 6 * rng.uniform(0.7, 1.3))
+        failed = round(count * 0.02)
+        durations = {slot_of(took * rng.uniform(0.6, 1.6)): count}
+        waits = {slot_of(rng.uniform(0.005, 0.05)): count}
+        types[kind] = Figures(finished=count, failed=failed, runs=durations, waits=waits)
+    everything = Figures(
+        finished=sum(each.finished for each in types.values()),
+        failed=sum(each.failed for each in types.values()),
+    )
+    waiting = sum(each.waiting for each in seen_of.values())
+    total = Gauges(waiting=waiting, lateness=0.2, slots=20, slots_used=9)
+    return bucket_of(Ended(everything, ended_of, types), Seen(total, seen_of, {}))
 
 
 def _busy_minutes(now: datetime, rng: Random) -> Iterator[datetime]:

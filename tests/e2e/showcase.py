@@ -6,6 +6,8 @@ from horae import Horae, JobContext
 
 horae = Horae(module="shop")
 
+LONG_NAME = "import_customers_and_their_orders_of_the_last_financial_year_from_the_old_warehouse"
+
 
 class CardDeclined(Exception):
     """The bank has declined the payment."""
@@ -71,6 +73,11 @@ def send_newsletter(issue: int) -> int:
 def charge_card(order: int) -> None:
     """Charge a card."""
     raise CardDeclined(order)
+
+
+@horae.job(name=LONG_NAME, public=True, max_count=None, queue=f"{LONG_NAME}_queue")
+def import_customers() -> None:
+    """A job with a long name in a queue with one."""
 
 
 @horae.cron("0 3 * * *", timezone="Europe/Berlin")

@@ -11,17 +11,12 @@ from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.conftest import APPLICATION, ServedBy
 from tests.e2e.serving import Served
+from tests.e2e.tasks import MOST_CLICKS, clicks
 from tests.e2e.test_schedules import schedule
 from tests.e2e.test_status import post
 from tests.e2e.test_views import settle
 
 pytestmark = pytest.mark.slow
-
-MOST_CLICKS = 5
-COUNT_CLICKS = """
-window.clicks = Number(sessionStorage.getItem('clicks') ?? 0)
-addEventListener('pointerdown', () => sessionStorage.setItem('clicks', ++window.clicks), true)
-"""
 
 
 @pytest.fixture
@@ -30,24 +25,11 @@ def database(sqlite_database: Database) -> Database:
     return sqlite_database
 
 
-@pytest.fixture
-def counted(page: Page) -> Page:
-    """A page that counts the clicks on it, at its beginning."""
-    page.add_init_script(COUNT_CLICKS)
-    page.goto("")
-    settle(page)
-    return page
-
-
-def clicks(page: Page) -> int:
-    number: int = page.evaluate("window.clicks")
-    return number
-
-
 def test_everything_is_paused_from_the_first_page_and_resumed_there(
     counted: Page, node: Served
 ) -> None:
     page = counted
+    page.goto("")
     expect(page.get_by_test_id("sentence")).to_have_text("All well")
     page.get_by_test_id("pause-everything").click()
     page.keyboard.type("moving house")
@@ -71,6 +53,7 @@ def test_who_changed_this_schedule_from_what_to_what(counted: Page, node: Served
         f"{node.url}api/schedules/{changed['id']}/", json={"cron": "0 4 * * *"}, timeout=30
     ).raise_for_status()
     post(node, "queues/mail/pause/")
+    page.goto("")
     page.get_by_test_id("nav-journal").click()
     page.get_by_test_id("journal-kind").select_option("schedule")
     page.get_by_test_id("journal-target").click()

@@ -4,40 +4,22 @@ import re
 
 import httpx
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, Route, expect
 from sqlalchemy import Engine, text
 
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
+from tests.e2e.tasks import MOST_CLICKS, clicks
 from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
-
-COUNT_CLICKS = """
-addEventListener('click', (event) => {
-  if (event.detail > 0) sessionStorage.setItem('clicks', Number(sessionStorage.getItem('clicks')) + 1)
-}, true)
-"""
-"""A key that presses a button makes a click, too, but one without a detail."""
-MOST_CLICKS = 5
 
 
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:
     """The page looks the same whatever the database is."""
     return sqlite_database
-
-
-@pytest.fixture
-def counted(context: BrowserContext, page: Page) -> Page:
-    """A page that counts the clicks of its user."""
-    context.add_init_script(COUNT_CLICKS)
-    return page
-
-
-def clicks(page: Page) -> int:
-    return int(page.evaluate("sessionStorage.getItem('clicks')") or 0)
 
 
 def type_by_key(page: Page, node: Served, query: str) -> None:
@@ -143,6 +125,26 @@ def test_which_type_fails_most_since_the_deployment_and_how(counted: Page, node:
     )
     expect(counted.get_by_test_id("jobs").get_by_role("row")).to_have_count(3)
     assert clicks(counted) <= MOST_CLICKS
+
+
+def test_keys_typed_before_the_search_field_is_there_go_into_it(page: Page, node: Served) -> None:
+    asked: list[Route] = []
+
+    def hold(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/assets/views-*", hold)
+    page.goto("")
+    expect(page.get_by_test_id("live")).to_have_text("Live")
+    page.keyboard.press("/")
+    wait_until(lambda: page.evaluate("() => null") is None and asked)
+    page.keyboard.type("state:failed")
+    asked[0].continue_()
+    field = page.get_by_test_id("search")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("state:failed")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("query=state:failed"))
 
 
 def test_a_query_is_completed_and_mended_by_key(page: Page, node: Served, faults: Faults) -> None:

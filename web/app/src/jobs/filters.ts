@@ -1,6 +1,7 @@
 import { JOB_STATES, type JobQuery, type JobState } from '@horae/vue'
 import type { LocationQuery, LocationQueryRaw } from 'vue-router'
 
+import { orderOf, serverOrder, type JobOrder } from './order'
 import { termsOf, termText, valuesOf } from './query/terms'
 
 export const PAGE_SIZES = [25, 50, 100, 200] as const
@@ -10,7 +11,7 @@ const DEFAULT_SIZE = 50
 export interface JobFilters {
   /** A query such as `state:failed customer:4711`, in the words of the API. */
   readonly query: string
-  readonly order: 'newest' | 'oldest'
+  readonly order: JobOrder
   readonly size: number
   readonly cursor: string | null
 }
@@ -35,9 +36,9 @@ export function filtersOf(query: LocationQuery): JobFilters {
     query: [text('query') || text('q'), ...termsOfParameters(text)]
       .filter((part) => part !== '')
       .join(' '),
-    order: text('order') === 'oldest' ? 'oldest' : 'newest',
+    order: orderOf(text('order')),
     size: PAGE_SIZES.find((size) => String(size) === text('size')) ?? DEFAULT_SIZE,
-    cursor: /^\d{1,18}$/.test(text('cursor')) ? text('cursor') : null,
+    cursor: /^\d{1,18}(\.\d{1,18})?$/.test(text('cursor')) ? text('cursor') : null,
   }
 }
 
@@ -66,9 +67,11 @@ export function routeQueryOf(filters: JobFilters): LocationQueryRaw {
 
 /** Convert filters to a query for the server. */
 export function jobQueryOf({ query, order, size, cursor }: JobFilters): JobQuery {
+  const ofServer = serverOrder(order)
   return {
     ...(query.trim() !== '' && { query: query.trim(), timezone: TIME_ZONE }),
-    ...(order !== 'newest' && { order }),
+    // The library names the orders that every version of the server has.
+    ...(ofServer !== 'newest' && { order: ofServer as JobQuery['order'] & string }),
     limit: size,
     cursor,
   }

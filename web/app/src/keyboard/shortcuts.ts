@@ -27,17 +27,15 @@ export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   onScopeDispose(() => active.splice(active.indexOf(own), 1))
 }
 
+/** Whether a key is for the page: nothing else has handled it, and it is typed into no field. */
+export function isForPage(event: KeyboardEvent): boolean {
+  const { defaultPrevented, ctrlKey, metaKey, altKey } = event
+  return !defaultPrevented && !ctrlKey && !metaKey && !altKey && !isHandledByElement(event)
+}
+
 /** Run the shortcut of a key. Returns whether there is one. */
 export function handleKey(event: KeyboardEvent): boolean {
-  if (
-    event.defaultPrevented ||
-    event.ctrlKey ||
-    event.metaKey ||
-    event.altKey ||
-    isHandledByElement(event)
-  ) {
-    return false
-  }
+  if (!isForPage(event)) return false
   const pending = event.timeStamp - lastKeyAt < SEQUENCE_TIMEOUT ? prefix : ''
   const shortcuts = activeShortcuts()
   const found =

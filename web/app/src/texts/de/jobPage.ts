@@ -12,6 +12,9 @@ export const jobPage: Texts['jobPage'] = {
   errorDetails: 'Einzelheiten des Fehlers für Entwickler',
 
   details: 'Einzelheiten',
+  type: 'Typ',
+  allOfIt: 'alle davon',
+  itsErrors: 'Fehler davon',
   owner: 'Eigentümer',
   queue: 'Warteschlange',
   priority: (priority) => `, Priorität ${priority}`,
@@ -27,6 +30,8 @@ export const jobPage: Texts['jobPage'] = {
   tags: 'Tags',
   uniqueKey: 'Eindeutiger Schlüssel',
   group: 'Gruppe',
+  retriedAs: 'Wiederholt als',
+  wasRetriedAs: 'Er wurde wiederholt als',
   retryOf: 'Wiederholung von',
 
   attempts: 'Versuche',

@@ -59,11 +59,10 @@ export const jobs: Texts['jobs'] = {
   betweenHint: 'In Ihrer Zeitzone. Eines von beiden darf leer sein.',
   show: 'Anzeigen',
 
-  columns: 'Spalten',
   columnNames: {
     job: 'Job',
     state: 'Zustand',
-    reason: 'Fehler oder Grund',
+    reason: 'Fortschritt oder Fehler',
     queue: 'Warteschlange',
     owner: 'Eigentümer',
     tags: 'Schlagwörter',
@@ -87,7 +86,15 @@ export const jobs: Texts['jobs'] = {
   },
 
   order: 'Reihenfolge',
-  orders: { newest: 'Neueste zuerst', oldest: 'Älteste zuerst' },
+  orders: {
+    newest: 'Neueste zuerst',
+    oldest: 'Älteste zuerst',
+    last_ended: 'Zuletzt beendete zuerst',
+    first_ended: 'Zuerst beendete zuerst',
+  },
+  onlyEnded: 'Nur beendete Jobs.',
+  sortsWholeList:
+    'Schränken Sie die Suche ein, bis alle Jobs auf eine Seite passen, um nach dieser Spalte zu sortieren',
   pageSize: 'Jobs je Seite',
   pagination: 'Seiten',
   firstPage: 'Erste Seite',

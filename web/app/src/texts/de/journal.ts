@@ -33,7 +33,6 @@ export const journal: Texts['journal'] = {
   targetColumn: 'Ziel',
   change: 'Von → nach',
   outcome: 'Ergebnis',
-  done: 'erledigt',
   job: (id) => `Job #${id}`,
   schedule: (id) => `Zeitplan #${id}`,
   onlyThis: (target) => `Nur Änderungen von ${target}`,

@@ -5,6 +5,7 @@ export const queues: Texts['queues'] = {
   queue: 'Warteschlange',
   state: 'Zustand',
   waiting: 'Wartend',
+  course: 'Verlauf',
   oldest: 'Ältester',
   running: 'Laufend',
   perMinute: 'Pro min',

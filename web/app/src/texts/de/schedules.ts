@@ -32,11 +32,14 @@ export const schedules: Texts['schedules'] = {
     'Ein Zeitplan startet Jobs zu festen Zeiten oder in einem Abstand nach dem vorigen Lauf. Legen Sie hier einen an, oder deklarieren Sie ihn im Code:',
   noneMatch: 'Kein passender Zeitplan',
   columns: {
+    lane: 'Verlauf',
     schedule: 'Zeitplan',
     state: 'Zustand',
     next: 'Nächster',
     duration: 'Dauer',
   },
+  sortsWholeList:
+    'Filtern Sie, bis alle Zeitpläne auf eine Seite passen, um nach dieser Spalte zu sortieren',
   failuresInARow: (count) => plural(count, 'Fehlschlag in Folge', 'Fehlschläge in Folge'),
   firstPage: 'Erste Seite',
   nextPage: 'Nächste Seite',

@@ -4,6 +4,7 @@ import type { Texts } from '../en'
 export const types: Texts['types'] = {
   type: 'Typ',
   last: (range) => `Letzte ${range}`,
+  course: 'Verlauf',
   perMinute: 'Pro min',
   failed: 'Fehler',
   share: 'Anteil',

@@ -12,6 +12,9 @@ export const jobPage = {
   errorDetails: 'Error details for developers',
 
   details: 'Details',
+  type: 'Type',
+  allOfIt: 'all of it',
+  itsErrors: 'errors of it',
   owner: 'Owner',
   queue: 'Queue',
   priority: (priority: number) => `, priority ${priority}`,
@@ -27,6 +30,8 @@ export const jobPage = {
   tags: 'Tags',
   uniqueKey: 'Unique key',
   group: 'Group',
+  retriedAs: 'Retried as',
+  wasRetriedAs: 'It was retried as',
   retryOf: 'Retry of',
 
   attempts: 'Attempts',

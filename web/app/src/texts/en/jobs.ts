@@ -55,11 +55,10 @@ export const jobs = {
   betweenHint: 'In your time zone. One of the two may be empty.',
   show: 'Show',
 
-  columns: 'Columns',
   columnNames: {
     job: 'Job',
     state: 'State',
-    reason: 'Error or reason',
+    reason: 'Progress or error',
     queue: 'Queue',
     owner: 'Owner',
     tags: 'Tags',
@@ -83,7 +82,14 @@ export const jobs = {
   },
 
   order: 'Order',
-  orders: { newest: 'Newest first', oldest: 'Oldest first' },
+  orders: {
+    newest: 'Newest first',
+    oldest: 'Oldest first',
+    last_ended: 'Last ended first',
+    first_ended: 'First ended first',
+  },
+  onlyEnded: 'Only jobs that have ended.',
+  sortsWholeList: 'Search until all jobs fit on one page to sort by this column',
   pageSize: 'Jobs per page',
   pagination: 'Pagination',
   firstPage: 'First page',

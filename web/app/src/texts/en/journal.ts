@@ -32,7 +32,6 @@ export const journal = {
   targetColumn: 'Target',
   change: 'From → to',
   outcome: 'Outcome',
-  done: 'done',
   job: (id: string) => `job #${id}`,
   schedule: (id: string) => `schedule #${id}`,
   onlyThis: (target: string) => `Only changes of ${target}`,

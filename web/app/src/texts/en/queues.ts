@@ -4,6 +4,7 @@ export const queues = {
   queue: 'Queue',
   state: 'State',
   waiting: 'Waiting',
+  course: 'Course',
   oldest: 'Oldest',
   running: 'Running',
   perMinute: 'Per min',

@@ -30,11 +30,13 @@ export const schedules = {
     'A schedule starts jobs at fixed times, or at an interval after the previous run. Add one here, or declare it in code:',
   noneMatch: 'No matching schedules',
   columns: {
+    lane: 'Course',
     schedule: 'Schedule',
     state: 'State',
     next: 'Next',
     duration: 'Duration',
   },
+  sortsWholeList: 'Filter until all schedules fit on one page to sort by this column',
   failuresInARow: (count: number) => plural(count, 'failure in a row', 'failures in a row'),
   firstPage: 'First page',
   nextPage: 'Next page',

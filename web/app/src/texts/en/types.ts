@@ -3,6 +3,7 @@ import { countText } from '@/format/number'
 export const types = {
   type: 'Type',
   last: (range: string) => `Last ${range}`,
+  course: 'Course',
   perMinute: 'Per min',
   failed: 'Failed',
   share: 'Share',

@@ -65,6 +65,11 @@ export function queryOf(filters: JournalFilters): Record<string, string> {
   return query
 }
 
+/** Count the filters that are set. */
+export function countOf(filters: JournalFilters): number {
+  return NAMES.filter((name) => name !== 'cursor' && filters[name] !== '').length
+}
+
 export function isFiltered(filters: JournalFilters): boolean {
-  return NAMES.some((name) => name !== 'cursor' && filters[name] !== '')
+  return countOf(filters) > 0
 }

@@ -1,4 +1,5 @@
 import type { Queue, QueueCourse } from '@/api/model'
+import { sortedBy, type SortValue } from '@/components/sorting'
 
 /** One queue as the list shows it: as it is now, and its course. */
 export interface QueueRow {
@@ -12,6 +13,10 @@ export interface QueueRow {
 
 export const SHOWN = ['all', 'behind', 'waiting', 'paused'] as const
 export type Shown = (typeof SHOWN)[number]
+
+/** The columns that can be chosen; the name and the state are always shown. */
+export const COLUMNS = ['waiting', 'course', 'oldest', 'running', 'rate', 'drain'] as const
+export type Column = (typeof COLUMNS)[number]
 
 export const SORTS = ['name', 'behind', 'waiting', 'running', 'rate', 'drain', 'oldest'] as const
 export type Sort = (typeof SORTS)[number]
@@ -62,28 +67,19 @@ export function isShown(row: QueueRow, shown: Shown, text: string): boolean {
   }
 }
 
-const WEIGHTS: Readonly<Record<Sort, (row: QueueRow) => number>> = {
-  name: () => 0,
+const VALUES: Readonly<Record<Sort, (row: QueueRow) => SortValue>> = {
+  name: ({ queue }) => queue.name,
   // What is behind comes first, the longest before the others, then what is paused.
   behind: ({ behindSince, queue }) =>
     behindSince === null ? Number(queue.paused) : 1e15 - Date.parse(behindSince),
   waiting: ({ queue }) => queue.due,
   running: ({ queue }) => queue.started,
-  rate: ({ course }) => course?.recent.per_minute ?? 0,
-  drain: ({ drain }) => drain ?? -1,
-  oldest: ({ queue }) => queue.oldest_seconds ?? -1,
+  rate: ({ course }) => course?.recent.per_minute ?? null,
+  drain: ({ drain }) => drain,
+  oldest: ({ queue }) => queue.oldest_seconds,
 }
 
 /** Sort rows: names from A, the longest behind first, and else the largest first. Equal ones by name. */
 export function sorted(rows: readonly QueueRow[], by: Sort, reversed: boolean): QueueRow[] {
-  const weight = WEIGHTS[by]
-  const order = (left: QueueRow, right: QueueRow): number => {
-    const first = weight(left)
-    const second = weight(right)
-    // Two that never end are equal; their difference is not a number.
-    if (first !== second) return second > first ? 1 : -1
-    return left.queue.name < right.queue.name ? -1 : 1
-  }
-  const found = [...rows].sort(order)
-  return reversed ? found.reverse() : found
+  return sortedBy(sortedBy(rows, VALUES.name), VALUES[by], reversed)
 }

@@ -1,6 +1,29 @@
 import type { Totals, TypeCourse } from '@/api/model'
+import { sortedBy, type SortValue } from '@/components/sorting'
 
-export const SORTS = ['name', 'rate', 'failed', 'share', 'wait', 'run'] as const
+/** The columns that can be chosen; the name is always shown. */
+export const COLUMNS = [
+  'course',
+  'rate',
+  'failed',
+  'share',
+  'wait_p50',
+  'wait',
+  'run_p50',
+  'run',
+] as const
+export type Column = (typeof COLUMNS)[number]
+
+export const SORTS = [
+  'name',
+  'rate',
+  'failed',
+  'share',
+  'wait_p50',
+  'wait',
+  'run_p50',
+  'run',
+] as const
 export type Sort = (typeof SORTS)[number]
 
 /** Return the share of ended jobs that failed; null if none ended. */
@@ -41,20 +64,19 @@ export function compared(
   return { before, after, verdict }
 }
 
-const WEIGHTS: Readonly<Record<Sort, (totals: Totals) => number>> = {
-  name: () => 0,
-  rate: ({ per_minute }) => per_minute ?? -1,
+const VALUES: Readonly<Record<Exclude<Sort, 'name'>, (totals: Totals) => SortValue>> = {
+  rate: ({ per_minute }) => per_minute,
   failed: ({ failed }) => failed,
-  share: (totals) => failedShare(totals) ?? -1,
-  wait: ({ wait_p95_seconds }) => wait_p95_seconds ?? -1,
-  run: ({ run_p95_seconds }) => run_p95_seconds ?? -1,
+  share: failedShare,
+  wait_p50: ({ wait_p50_seconds }) => wait_p50_seconds,
+  wait: ({ wait_p95_seconds }) => wait_p95_seconds,
+  run_p50: ({ run_p50_seconds }) => run_p50_seconds,
+  run: ({ run_p95_seconds }) => run_p95_seconds,
 }
 
 /** Sort types: names from A, else the largest first. Equal ones by name. */
 export function sorted(courses: readonly TypeCourse[], by: Sort, reversed: boolean): TypeCourse[] {
-  const weight = (course: TypeCourse): number => WEIGHTS[by](shownTotals(course))
-  const order = (left: TypeCourse, right: TypeCourse): number =>
-    weight(right) - weight(left) || (left.name < right.name ? -1 : 1)
-  const found = [...courses].sort(order)
-  return reversed ? found.reverse() : found
+  const byName = sortedBy(courses, ({ name }) => name, by === 'name' && reversed)
+  if (by === 'name') return byName
+  return sortedBy(byName, (course) => VALUES[by](shownTotals(course)), reversed)
 }

@@ -1,0 +1,73 @@
+import { sortedBy, type SortOrder, type SortValue } from '@/components/sorting'
+import { runSeconds, waitSeconds } from './attempts'
+import type { ListedJob } from './listed'
+
+/** The orders of the server: by what a column shows, and whether from the other end. */
+export const SERVER_ORDERS = {
+  newest: { by: 'created', reversed: false },
+  oldest: { by: 'created', reversed: true },
+  last_ended: { by: 'ended', reversed: false },
+  first_ended: { by: 'ended', reversed: true },
+} as const satisfies Record<string, SortOrder<SortKey>>
+export type ServerOrder = keyof typeof SERVER_ORDERS
+
+/** The columns by which the page sorts its jobs, if all jobs that match are on it. */
+const VALUES = {
+  job: (job) => `${job.type} ${job.id}`,
+  state: (job) => job.state,
+  queue: (job) => job.queue,
+  owner: (job) => job.owner,
+  attempt: (job) => job.attempt,
+  due: (job) => Date.parse(job.due_on),
+  wait: (job, now) => waitSeconds(job, now),
+  duration: (job, now) => runSeconds(job, now),
+} as const satisfies Record<string, (job: ListedJob, now: number) => SortValue>
+export type PageKey = keyof typeof VALUES
+export type SortKey = PageKey | 'created' | 'ended'
+
+/** How a list is sorted: by the server, or by the page, such as `-duration` for the shortest first. */
+export type JobOrder = ServerOrder | PageKey | `-${PageKey}`
+
+/** Return the order that an address names, by default the newest first. */
+export function orderOf(text: string): JobOrder {
+  if (text in SERVER_ORDERS) return text as ServerOrder
+  return text.replace(/^-/, '') in VALUES ? (text as JobOrder) : 'newest'
+}
+
+/** Return the order in which the server is asked for jobs. */
+export function serverOrder(order: JobOrder): ServerOrder {
+  return isOfServer(order) ? order : 'newest'
+}
+
+function isOfServer(order: JobOrder): order is ServerOrder {
+  return order in SERVER_ORDERS
+}
+
+/** Return by which column a list is sorted. A page that is not the whole list is not sorted by itself. */
+export function sortOrderOf(order: JobOrder, isWhole: boolean): SortOrder<SortKey> {
+  const asked = isOfServer(order) || !isWhole ? SERVER_ORDERS[serverOrder(order)] : null
+  if (asked !== null) return asked
+  return { by: order.replace(/^-/, '') as PageKey, reversed: order.startsWith('-') }
+}
+
+/** Return the order after a press on the header of a column. */
+export function orderAfter(pressed: SortKey, { by, reversed }: SortOrder<SortKey>): JobOrder {
+  const other = pressed === by && !reversed
+  if (pressed === 'created') return other ? 'oldest' : 'newest'
+  if (pressed === 'ended') return other ? 'first_ended' : 'last_ended'
+  return other ? `-${pressed}` : pressed
+}
+
+/** Whether only the whole list can be sorted by a column: the server has no index for it. */
+export function needsWholeList(key: SortKey): key is PageKey {
+  return key in VALUES
+}
+
+/** Sort the jobs of a page that is the whole list. */
+export function sortedJobs<Row extends ListedJob>(
+  jobs: readonly Row[],
+  { by, reversed }: SortOrder<SortKey>,
+  now: number,
+): readonly Row[] {
+  return needsWholeList(by) ? sortedBy(jobs, (job) => VALUES[by](job, now), reversed) : jobs
+}

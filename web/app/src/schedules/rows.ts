@@ -1,0 +1,29 @@
+import type { Schedule } from '@/api/schedules'
+import { sortedBy, type SortOrder, type SortValue } from '@/components/sorting'
+
+/** The columns that can be chosen; the name and the state are always shown. */
+export const COLUMNS = ['lane', 'next', 'duration'] as const
+export type Column = (typeof COLUMNS)[number]
+
+export const SORTS = ['failing', 'name', 'next', 'duration'] as const
+export type Sort = (typeof SORTS)[number]
+
+/** Count the runs in a row that failed or crashed. */
+export function streakOf({ statistics }: Schedule): number {
+  return statistics.consecutive_failures + statistics.consecutive_crashes
+}
+
+const VALUES: Readonly<Record<Exclude<Sort, 'failing'>, (schedule: Schedule) => SortValue>> = {
+  name: ({ name }) => name,
+  next: ({ enabled, next_start_on: next }) => (enabled && next ? -Date.parse(next) : null),
+  duration: ({ statistics }) => statistics.mean_duration_seconds,
+}
+
+/** Sort schedules: the soonest next one first, else the largest. Those that fail come first from the server. */
+export function sorted(
+  schedules: readonly Schedule[],
+  { by, reversed }: SortOrder<Sort>,
+): readonly Schedule[] {
+  if (by === 'failing') return reversed ? [...schedules].reverse() : schedules
+  return sortedBy(schedules, VALUES[by], reversed)
+}
