@@ -88,12 +88,12 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
 
 def test_filters_are_folded_on_a_telephone(page: Page, long_named: Served) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
+    fold = page.get_by_test_id("filters")
+    bar = page.locator("details.filters > .bar")
     for view in ("jobs", "errors", "schedules", "queues", "types", "journal"):
         page.goto(view)
         settle(page)
-        fold = page.get_by_test_id("filters")
         expect(fold).to_be_visible()
-        bar = page.locator("details.filters > .bar")
         expect(bar).to_be_hidden()
         fold.click()
         expect(bar).to_be_visible()

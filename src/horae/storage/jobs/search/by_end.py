@@ -80,15 +80,14 @@ def find_by_end(
         return FoundByEnd([])
     end += _MICROSECOND
     conditions = [*_IN_WINDOW, *matching_conditions(wanted, search)]
-    order = (jobs.c.finished_at, jobs.c.id)
+    place = (jobs.c.finished_at, jobs.c.id)
+    order = place if first_ended_first else [column.desc() for column in place]
     if behind is not None and first_ended_first:
         start = max(start, behind.at)
         conditions.append(or_(jobs.c.finished_at > behind.at, jobs.c.id > behind.id))
     elif behind is not None:
         end = min(end, behind.at + _MICROSECOND)
         conditions.append(or_(jobs.c.finished_at < behind.at, jobs.c.id < behind.id))
-    if not first_ended_first:
-        order = (jobs.c.finished_at.desc(), jobs.c.id.desc())
     statement = select(jobs.c.finished_at, jobs.c.id).where(*conditions).order_by(*order)
     given = {**lists_of(wanted), **_ALL_IDS}
     found: list[EndPlace] = []
