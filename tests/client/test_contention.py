@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -274,11 +275,19 @@ async def test_what_a_blocked_try_has_inserted_in_a_session_is_taken_back(
         holder.rollback()
         assert len(await added) == 2
         connection.commit()
+        shop.jobs.start("export", session=holder, owner="bob")
+        chain = partial(shop.jobs.chain, members, owner="bob", session=connection)
+        tries = len(blocked)
+        chained = asyncio.ensure_future(asyncio.to_thread(chain))
+        await blocked.reaches(tries + 1)
+        holder.rollback()
+        assert len(await chained) == 2
+        connection.commit()
     assert shop.jobs.get_group(group.id).total == 3
     assert rows(shop, "SELECT type, count(*) FROM horae_jobs GROUP BY type ORDER BY type") == [
-        ("export", 1),
+        ("export", 2),
         ("fetch", 2),
-        ("nightly", 2),
+        ("nightly", 3),
     ]
 
 
