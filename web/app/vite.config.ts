@@ -47,6 +47,12 @@ export default defineConfig({
             { name: 'schedules', test: /src\/(views\/)?schedules\//, priority: 2 },
             { name: 'views', test: /src\/(views\/jobs?|jobs)\//, priority: 2 },
             { name: 'operations', test: /src\/views\//, priority: 1 },
+            // What lists have in common, which the first page does not need.
+            {
+              name: 'tables',
+              test: /src\/(components\/(JsonView|ColumnChooser|SortHeader|FilterBar|StateBadge|TimeAgo|columns|sorting|media|draft|clipboard)|format\/(json|controls))/,
+              priority: 2,
+            },
             { name: 'base', test: /./ },
           ],
           includeDependenciesRecursively: false,
