@@ -96,7 +96,7 @@ def _bucket(now: datetime, start: datetime, seconds: int, rng: Random) -> Histor
     for place, name in enumerate(QUEUES):
         count = round(day * seconds / 60 * 8 / (1 + place / 4) * rng.uniform(0.7, 1.3))
         late = max(timedelta(), start - (now - BEHIND)) if name == "mail" else timedelta()
-        waiting = round(late.total_seconds() / 4) + rng.randrange(3)
+        waiting = round(late.total_seconds() / 100) + (rng.randrange(3) if place < 4 else 0)
         seen_of[name] = Gauges(
             waiting=waiting, lateness=late.total_seconds() + 0.2, slots=20, slots_used=place % 3
         )

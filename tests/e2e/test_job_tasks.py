@@ -30,7 +30,9 @@ def test_why_a_job_waits_and_until_when(counted: Page, node: Served) -> None:
     retried = node.begin("call_supplier")
     open_job(page, retried)
     expect(page.get_by_test_id("why")).to_contain_text("Waits for another attempt")
-    expect(page.get_by_test_id("waits")).to_contain_text("Its next attempt is due at 20")
+    expect(page.get_by_test_id("waits")).to_contain_text(
+        re.compile(r"Its next attempt is due at \d")
+    )
     expect(page.get_by_test_id("estimate").locator("time")).to_have_count(1)
     assert 1 < clicks(page) <= MOST_CLICKS
 

@@ -265,6 +265,7 @@ class Story:
         taking_turns = again(lambda: jobs.start_many("limited", [{}] * 3, owner="bob"))
         again(lambda: (jobs.waiting_reason(taking_turns[-1]), jobs.weight(taking_turns[-1])))
         again(lambda: jobs.list(query="owner:bob"))
+        again(lambda: jobs.list(by_end=True))
         again(lambda: jobs.count_matching("schedule:one"))
         again(lambda: jobs.logs(1, limit=1), NotFound)
         later = [again(lambda: jobs.start("looped", delay="1h")).id for _ in range(2)]
