@@ -4,7 +4,6 @@ As a search in the order of ids does, it stops after the first, short window if 
 goes on at a later request if few do and there was not enough time to read all.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,8 +18,8 @@ from horae.storage.jobs.search.searching import (
     Search,
     dated_search,
     matching_conditions,
-    next_level,
     possible_states,
+    read_in_parts,
 )
 from horae.storage.jobs.tables import jobs
 
@@ -91,23 +90,15 @@ def find_by_end(
     statement = select(jobs.c.finished_at, jobs.c.id).where(*conditions).order_by(*order)
     given = {**lists_of(wanted), **_ALL_IDS}
     found: list[EndPlace] = []
-    deadline = time.monotonic() + seconds
-    level = 0
-    while start < end:
-        length = min(timedelta(seconds=WINDOWS[level]), end - start)
-        low, high = (start, start + length) if first_ended_first else (end - length, end)
-        began = time.monotonic()
+
+    def read(low: datetime, high: datetime) -> bool:
         window = {**given, "window_start": low, "window_end": high}
         rows = connection.execute(statement.limit(limit - len(found)), window)
-        found += [EndPlace(row.finished_at, JobId(row.id)) for row in rows]
-        if len(found) == limit:
-            break
-        now = time.monotonic()
-        if first_ended_first:
-            start = high
-        else:
-            end = low
-        if now > deadline and start < end:
-            return FoundByEnd(found, EndPlace(high if first_ended_first else low, JobId(0)))
-        level = next_level(level, now - began, deadline - now, WINDOWS)
-    return FoundByEnd(found)
+        found.extend(EndPlace(row.finished_at, JobId(row.id)) for row in rows)
+        return len(found) < limit
+
+    lengths = [timedelta(seconds=length) for length in WINDOWS]
+    reached = read_in_parts(
+        start, end, lengths, read, seconds, upwards=first_ended_first, paced=True
+    )
+    return FoundByEnd(found, None if reached is None else EndPlace(reached, JobId(0)))

@@ -228,13 +228,44 @@ def _read_ranges(
     if first is None:
         return None
     first, end = _possible_ids(wanted, search, first, last + 1)
+    reached = read_in_parts(
+        first,
+        end,
+        RANGES,
+        lambda low, high: read({"low": low, "high": high}),
+        seconds,
+        upwards=upwards,
+        # Otherwise an index may be read as a whole for each range, so fewer ranges are better.
+        paced=_reads_each_job(search),
+    )
+    if reached is None:
+        return None
+    return JobId(reached - 1 if upwards else reached)
+
+
+def read_in_parts(
+    first: Any,
+    end: Any,
+    lengths: Sequence[Any],
+    read: Callable[[Any, Any], bool],
+    seconds: float | None,
+    *,
+    upwards: bool,
+    paced: bool,
+) -> Any:
+    """Read from `first` to before `end` in growing parts, while `read` returns True for each.
+
+    The ends are numbers or moments, and `lengths` are those of the parts. Returns where the next
+    part begins, or ends, if the time ran out; None if all was read. `paced`: whether the time that
+    is left bounds the length of the next part.
+    """
     deadline = None if seconds is None else time.monotonic() + seconds
     level = 0
     while end > first:
-        length = min(RANGES[level], end - first)
+        length = min(lengths[level], end - first)
         low, high = (first, first + length) if upwards else (end - length, end)
         began = time.monotonic()
-        if not read({"low": low, "high": high}):
+        if not read(low, high):
             return None
         now = time.monotonic()
         if upwards:
@@ -242,10 +273,9 @@ def _read_ranges(
         else:
             end = low
         if deadline is not None and now > deadline and end > first:
-            return JobId(first - 1 if upwards else end)
-        # An index may be read as a whole for each range, so fewer ranges are then better.
-        left = deadline - now if deadline is not None and _reads_each_job(search) else None
-        level = next_level(level, now - began, left, RANGES)
+            return first if upwards else end
+        left = deadline - now if deadline is not None and paced else None
+        level = next_level(level, now - began, left, lengths)
     return None
 
 
@@ -279,7 +309,7 @@ def _reads_each_job(search: Search | None) -> bool:
     )
 
 
-def next_level(level: int, took: float, left: float | None, lengths: Sequence[int]) -> int:
+def next_level(level: int, took: float, left: float | None, lengths: Sequence[Any]) -> int:
     """Return which length of range to read next, so that the search ends near its deadline."""
     if took > SLOW:
         return max(level - 1, 0)
