@@ -43,6 +43,28 @@ PROGRESS: Final = "progress"
 """The channel on which publishers announce new reports."""
 KEYS_AT_ONCE: Final = 500
 """Maximum number of keys in one command: Redis serves nobody else meanwhile."""
+PUBLISH: Final = """
+for number, key in ipairs(KEYS) do
+  local new, old = ARGV[number + 1], redis.pcall('GET', key)
+  local lease, percentage = string.match(new, '^(%d+) (%d+)')
+  local readable_old = type(old) == 'string' and old or ''
+  local old_lease, old_percentage = string.match(readable_old, '^(%d+) (%d+) ["n]')
+  lease, old_lease = tonumber(lease), tonumber(old_lease)
+  old_percentage = tonumber(old_percentage)
+  if not old_lease or old_percentage > 100 or lease > old_lease
+      or lease == old_lease and tonumber(percentage) >= old_percentage then
+    redis.call('SET', key, new, 'EX', ARGV[1])
+  end
+end
+"""
+"""The script's keys are those of the reports. Its arguments are the seconds until they expire, and
+then the reports.
+"""
+LONGEST: Final = 2_000
+"""Maximum length of a report in characters; the longest possible label, escaped, fits."""
+REQUESTED: Final = "1"
+"""The entry of a cancel request."""
+_REPORT: Final = re.compile(r'(\d{1,19}) (\d{1,3}) (?:null|(".*"))', re.DOTALL | re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -334,35 +356,6 @@ def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
     return [items[first : first + KEYS_AT_ONCE] for first in range(0, len(items), KEYS_AT_ONCE)]
 
 
-if TYPE_CHECKING:
-    _conforms: type[LiveStore] = RedisLiveStore
-
-
-PUBLISH: Final = """
-for number, key in ipairs(KEYS) do
-  local new, old = ARGV[number + 1], redis.pcall('GET', key)
-  local lease, percentage = string.match(new, '^(%d+) (%d+)')
-  local readable_old = type(old) == 'string' and old or ''
-  local old_lease, old_percentage = string.match(readable_old, '^(%d+) (%d+) ["n]')
-  lease, old_lease = tonumber(lease), tonumber(old_lease)
-  old_percentage = tonumber(old_percentage)
-  if not old_lease or old_percentage > 100 or lease > old_lease
-      or lease == old_lease and tonumber(percentage) >= old_percentage then
-    redis.call('SET', key, new, 'EX', ARGV[1])
-  end
-end
-"""
-"""The script's keys are those of the reports. Its arguments are the seconds until they expire, and
-then the reports.
-"""
-
-LONGEST: Final = 2_000
-"""Maximum length of a report in characters; the longest possible label, escaped, fits."""
-REQUESTED: Final = "1"
-"""The entry of a cancel request."""
-_REPORT: Final = re.compile(r'(\d{1,19}) (\d{1,3}) (?:null|(".*"))', re.DOTALL | re.ASCII)
-
-
 def report_text(report: LiveReport) -> str:
     """Return a report as an entry."""
     return f"{report.lease} {report.progress_percentage} {json.dumps(report.label)}"
@@ -378,3 +371,7 @@ def read_report(job_id: JobId, text: str) -> LiveReport | None:
     except ValueError:
         return None
     return checked_report(job_id, int(found[1]), int(found[2]), label)
+
+
+if TYPE_CHECKING:
+    _conforms: type[LiveStore] = RedisLiveStore
