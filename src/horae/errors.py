@@ -164,10 +164,11 @@ class NotFound(HoraeError, LookupError):
 class JobDoesNotExist(NotFound):
     """No job of this id, or it belongs to another owner."""
 
-    def __init__(self, job_id: int, why: str = "does not exist") -> None:
+    def __init__(self, job_id: int, why: str | None = None) -> None:
+        missing = f"job {job_id} does not exist"
         super().__init__(
-            Sentence(f"job {job_id} {why}", SentenceCode.JOB_MISSING, job=job_id)
-            if why == "does not exist"
+            Sentence(missing, SentenceCode.JOB_MISSING, job=job_id)
+            if why is None
             else f"job {job_id} {why}"
         )
         self.job_id = job_id
