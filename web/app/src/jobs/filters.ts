@@ -70,8 +70,7 @@ export function jobQueryOf({ query, order, size, cursor }: JobFilters): JobQuery
   const ofServer = serverOrder(order)
   return {
     ...(query.trim() !== '' && { query: query.trim(), timezone: TIME_ZONE }),
-    // The library names the orders that every version of the server has.
-    ...(ofServer !== 'newest' && { order: ofServer as JobQuery['order'] & string }),
+    ...(ofServer !== 'newest' && { order: ofServer }),
     limit: size,
     cursor,
   }

@@ -6,6 +6,7 @@ import {
   useJobStore,
   type Job,
   type JobAttempt,
+  type JobDetail,
 } from '@horae/vue'
 import { computed, shallowRef, watch, type ComputedRef, type Ref } from 'vue'
 
@@ -13,10 +14,9 @@ import type { JobWhy } from '@/api/model'
 import { client, server } from '@/api/server'
 import { errorText, notify } from '@/notices/notices'
 import { useResource, type Resource } from '@/refresh/useResource'
-import type { ShownJob } from './listed'
 
 export interface JobWithAttempts {
-  readonly job: ShownJob
+  readonly job: JobDetail
   readonly attempts: readonly JobAttempt[]
   readonly why: JobWhy
 }
@@ -25,7 +25,7 @@ export interface UseJobDetailReturn {
   /** The job as last read, with its attempts. */
   readonly detail: Resource<JobWithAttempts>
   /** The newest known version of the job: as read from the server, updated by events. */
-  readonly job: ComputedRef<ShownJob | null>
+  readonly job: ComputedRef<JobDetail | null>
   readonly isGone: ComputedRef<boolean>
   readonly cancelling: Readonly<Ref<boolean>>
   readonly cancel: () => Promise<void>
@@ -84,11 +84,11 @@ function useCancel(
   return { cancel, cancelling }
 }
 
-function isSettled(job: ShownJob): boolean {
+function isSettled(job: JobDetail): boolean {
   return hasEnded(job) && job.node === null
 }
 
-function merged(read: ShownJob | null, live: Job | null): ShownJob | null {
+function merged(read: JobDetail | null, live: Job | null): JobDetail | null {
   if (read === null || live?.id !== read.id || isOutdated(live, read)) return read
   return { ...read, ...live }
 }

@@ -35,8 +35,8 @@ export interface JobQuery {
   readonly query?: string
   /** The IANA name of the time zone of the days in `query`; UTC by default. */
   readonly timezone?: string
-  /** Which jobs come first; the newest by default. */
-  readonly order?: 'newest' | 'oldest'
+  /** Which jobs come first; the newest by default. `last_ended` and `first_ended` list only jobs that have ended. */
+  readonly order?: 'newest' | 'oldest' | 'last_ended' | 'first_ended'
   readonly limit?: number
   readonly cursor?: string | null
 }
