@@ -57,7 +57,7 @@ class View(BaseModel):
 
 
 class SentenceItem(View):
-    """A text beside it as a code and values, for a page that writes it in another language."""
+    """The text beside it as a code and its values, for a page in another language."""
 
     code: SentenceCode
     values: dict[str, Any] = Field(
