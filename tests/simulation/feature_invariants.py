@@ -12,7 +12,9 @@ from tests.simulation.world import EPOCH
 
 ENDED: Final = frozenset({"finished", "failed", "cancelled"})
 PASSED_BY: Final = 2
-"""How many claims of one owner may come before the first waiting job of another one: one turn, and one that was under way."""
+"""How many jobs of one owner may start before the first waiting job of another one: a turn, and one more of a claim that was
+choosing while that job was put into its lane. What was chosen before that is not counted.
+"""
 RATES: Final[Mapping[str, tuple[float, float]]] = {"metered": (2.0, 2.0)}
 """Starts in a second, and starts at once, of each type with a token bucket."""
 WINDOWS: Final[Mapping[str, tuple[int, float]]] = {"windowed": (3, 2.0)}
@@ -80,6 +82,13 @@ class Start(NamedTuple):
         """Return the start that a change of a job is."""
         counted = (row["started_at"] - int(EPOCH * 1e6)) / 1e6
         return cls((row["node_id"], row["at"]), counted, row["at"])
+
+
+class Passed(NamedTuple):
+    """How many jobs of each owner have passed a job that waits in a lane since it was put there, in virtual seconds."""
+
+    since: float
+    counts: Counter[str]
 
 
 def broken_features(database: sqlite3.Connection, answers: Any) -> Iterator[str]:
@@ -173,7 +182,7 @@ def _turns(history: History) -> Iterator[str]:
     if not history.answers.steady_clock:
         return
     waiting: defaultdict[str, list[int]] = defaultdict(list)
-    passed: dict[int, Counter[str]] = {}
+    passed: dict[int, Passed] = {}
     rows = [row for row in history.changes if row["type"] == "shared"]
     for _, each in groupby(
         rows, key=lambda row: (row["at"], row["node_id"])
@@ -182,20 +191,22 @@ def _turns(history: History) -> Iterator[str]:
         for job, owner, row in batch:
             _note_waiting(waiting[owner], passed, job, row)
         started = [
-            owner for _, owner, row in batch if row["state"] == "started" != row["old_state"]
+            (owner, Start.of(row))
+            for _, owner, row in batch
+            if row["state"] == "started" != row["old_state"]
         ]
-        for owner, (job, counts) in product(started, passed.items()):
-            counts[owner] += history.jobs[job]["owner"] != owner
+        for (owner, start), (job, (since, counts)) in product(started, passed.items()):
+            counts[owner] += history.jobs[job]["owner"] != owner and start.counted > since
             if counts[owner] > PASSED_BY:
                 yield f"job {job} waits while {counts[owner]} jobs of {owner} start"
                 return
 
 
-def _note_waiting(waiting: list[int], passed: dict[int, Counter[str]], job: int, row: Any) -> None:
+def _note_waiting(waiting: list[int], passed: dict[int, Passed], job: int, row: Any) -> None:
     """Note that a job waits in a lane, or no longer does; `waiting`: the jobs of its owner, `passed`: the first ones."""
     if row["state"] == "pending" and row["lane"] is not None and job not in waiting:
         if not waiting:
-            passed[job] = Counter()
+            passed[job] = Passed(row["at"], Counter())
         waiting.append(job)
     elif row["state"] != "pending" and job in waiting:
         waiting.remove(job)
