@@ -1,112 +1,101 @@
-"""From what was seen to what is wrong: pure functions."""
+"""From the findings of a look to what is told: pure functions."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from horae.alerts import AlertThresholds, Rule
-from horae.alerts.rules import MOST_OF_A_RULE, LostNode, Observation, problems_of
-from horae.client.doctor import IdleSlots, LateQueue, idle_slots
+from horae.alerts.rules import RULES, away, problems_of
+from horae.client.doctor import (
+    MOST_OF_A_KIND,
+    Finding,
+    failing_findings,
+    late_findings,
+    late_queue_findings,
+    lost_findings,
+    missed_findings,
+    node_findings,
+)
+from horae.client.doctor.slow_queues import unclaimed_findings
 from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidInterval, InvalidRequest
-from horae.storage.nodes import NodeView
+from horae.storage.nodes import DeadNode, NodeView
 from horae.storage.queues import DueJobs, QueueView
 from horae.storage.schedules import FailingSchedule, LateSchedule, MissedSchedule
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-USUAL = AlertThresholds()
 
 
 def late(number: int) -> LateSchedule:
     return LateSchedule(id=number, name=f"nightly-{number}", seconds=400)
 
 
+def failing(*, gave_up: bool) -> Iterable[Finding]:
+    return failing_findings(
+        [FailingSchedule(id=3, name="nightly", job_type="n", streak=4, gave_up=gave_up)]
+    )
+
+
+def missed() -> Iterable[Finding]:
+    return missed_findings(
+        [MissedSchedule(id=3, name="nightly", nominal_time=NOW, count=2, reason="catch_up_none")]
+    )
+
+
+def lost() -> Iterable[Finding]:
+    jobs = {"failed": 1, "pending": 2}
+    return lost_findings(
+        [DeadNode(id=NodeId("n1"), name="one", host="h/7", pid=7, died_at=NOW, jobs=jobs)]
+    )
+
+
 @pytest.mark.parametrize(
-    ("seen", "key", "summary"),
+    ("findings", "key", "details"),
     [
+        (missed(), "schedule_missed:3", {"schedule": "nightly", "runs": 2, "id": "3"}),
+        (late_findings([late(3)], []), "schedule_late:3", {"schedule": "nightly-3", "id": "3"}),
+        (failing(gave_up=False), "schedule_failing:3", {"schedule": "nightly", "failures": 4}),
+        (failing(gave_up=True), "schedule_failing:3", {"schedule": "nightly", "failures": 4}),
         (
-            Observation(away="no route to host"),
-            "database_away",
-            "the database cannot be read: no route to host",
-        ),
-        (
-            Observation(late=[late(3)]),
-            "schedule_late:3",
-            "schedule 'nightly-3' should have started 7 min ago and has not",
-        ),
-        (
-            Observation(
-                missed=[
-                    MissedSchedule(
-                        id=3, name="nightly", nominal_time=NOW, count=2, reason="catch_up_none"
-                    )
-                ]
-            ),
-            "schedule_missed:3",
-            (
-                "schedule 'nightly' has missed 2 runs, the latest due at 2026-03-01 12:00:00 UTC"
-                " (catch_up_none)"
-            ),
-        ),
-        (
-            Observation(
-                failing=[
-                    FailingSchedule(id=3, name="nightly", job_type="n", streak=4, gave_up=True)
-                ]
-            ),
-            "schedule_failing:3",
-            (
-                "schedule 'nightly' has failed 4 times in a row, and is disabled, because its retries"
-                " are used up"
-            ),
-        ),
-        (
-            Observation(late_queues=[LateQueue(name="mail", seconds=7300, due=12)]),
+            late_queue_findings([DueJobs(queue="mail", type="work", count=12, oldest=7300.0)], []),
             "queue_late:mail",
-            "a job in queue 'mail' has been due for 2 h; 12 wait for long",
+            {"queue": "mail", "seconds": 7300.0, "jobs": 12, "id": None},
         ),
-        (
-            Observation(idle_slots=[IdleSlots(queue="mail", due=2, free=8, seconds=61)]),
-            "nothing_claimed:mail",
-            "2 due in queue 'mail' and 8 slots free for them, but nothing was claimed in 61 s",
-        ),
-        (
-            Observation(
-                dead_nodes=[
-                    LostNode(
-                        id="n1",
-                        name="one",
-                        host="h",
-                        pid=7,
-                        held=3,
-                        fate="1 failed, 2 to run again",
-                    )
-                ]
-            ),
-            "node_dead:n1",
-            (
-                "node 'one' (pid 7 on h) has stopped without unregistering; it held 3 jobs:"
-                " 1 failed, 2 to run again"
-            ),
-        ),
+        (lost(), "node_dead:n1", {"node": "one", "pid": 7, "host": "h", "id": "n1"}),
     ],
 )
-def test_each_rule(seen: Observation, key: str, summary: str) -> None:
-    [problem] = problems_of(seen, USUAL)
-    assert (problem.key, problem.summary) == (key, summary)
+def test_each_rule(findings: Iterable[Finding], key: str, details: dict[str, object]) -> None:
+    [finding] = findings
+    [problem] = problems_of([finding])
+    assert (problem.key, problem.summary, problem.hold) == (key, finding.message, 0.0)
     assert problem.rule.value == key.partition(":")[0]
-    assert problem.hold == (10.0 if problem.rule is Rule.DATABASE_AWAY else 0.0)
+    assert details.items() <= problem.details.items()
 
 
-def test_nothing_seen_is_no_problem() -> None:
-    assert problems_of(Observation(), USUAL) == []
+def test_a_database_that_is_away_must_stay_away_before_it_is_told() -> None:
+    problem = away("no route to host", AlertThresholds())
+    assert (problem.key, problem.rule, problem.hold) == ("database_away", Rule.DATABASE_AWAY, 10.0)
+    assert problem.summary == "the database cannot be read: no route to host"
+
+
+def test_a_node_is_one_alert_before_and_after_others_have_removed_it() -> None:
+    [before] = problems_of(node_findings([], [(node(), "its process has ended")]))
+    [after] = problems_of(lost())
+    assert before.key == after.key
+
+
+def test_what_is_told_elsewhere_is_no_alert() -> None:
+    assert problems_of([]) == []
+    assert problems_of(node_findings([node(roles=["scheduler"])], [])) == []
+    assert set(RULES.values()) == set(Rule) - {Rule.DATABASE_AWAY}
 
 
 def test_many_problems_of_a_rule_are_one() -> None:
-    few = problems_of(Observation(late=[late(n) for n in range(MOST_OF_A_RULE)]), USUAL)
-    assert len(few) == MOST_OF_A_RULE
-    [many] = problems_of(Observation(late=[late(n) for n in range(1000)]), USUAL)
+    few = problems_of(late_findings([late(n) for n in range(MOST_OF_A_KIND)], []))
+    assert len(few) == MOST_OF_A_KIND
+    [many] = problems_of(late_findings([late(n) for n in range(1000)], []))
     assert (many.key, many.details) == ("schedule_late", {"count": 1000})
     assert many.summary.endswith("; and 995 more")
 
@@ -183,5 +172,5 @@ def due(**given: Any) -> DueJobs:
 def test_free_slots_that_claim_nothing(
     jobs: DueJobs, view: QueueView, alive: NodeView, claimed: tuple[str, ...], free: int | None
 ) -> None:
-    found = idle_slots([jobs], [view], [alive], claimed, 60.0)
-    assert [each.free for each in found] == ([] if free is None else [free])
+    found = problems_of(unclaimed_findings([jobs], [view], [alive], claimed, 60.0))
+    assert [each.details["free"] for each in found] == ([] if free is None else [free])

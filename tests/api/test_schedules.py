@@ -598,10 +598,13 @@ async def test_the_overview_names_what_is_late_fails_or_gave_up(
     problems = (await client("auditor").get("/api/overview/")).json()["problems"]
     told = [(each["level"], each["message"]) for each in problems if each["subject"] == "schedules"]
     assert [level for level, _ in told] == ["problem", "problem", "warning"]
-    assert told[0][1].startswith("'late' should have started (the oldest 60")
+    assert told[0][1].startswith("schedule 'late' should have started")
     assert told[0][1].endswith("no node fires schedules")
-    assert told[1][1] == "'gone' is disabled, because its retries are used up: 3 failures in a row"
-    assert told[2][1] == "'weak' keeps failing: 4 failures in a row"
+    assert (
+        told[1][1]
+        == "schedule 'gone' is disabled, because its retries are used up: 3 failures in a row"
+    )
+    assert told[2][1] == "schedule 'weak' keeps failing: 4 failures in a row"
 
 
 async def test_a_failing_schedule_is_found_among_many(horae: Horae, client: Client) -> None:

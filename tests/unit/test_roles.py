@@ -93,7 +93,7 @@ def node(*roles: str) -> NodeView:
 
 
 def schedules(count: int) -> ScheduleHealth:
-    return ScheduleHealth(overdue=None, failing=[], job_types={"a": count} if count else {})
+    return ScheduleHealth(late=[], failing=[], job_types={"a": count} if count else {})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import NodeId
 from horae.storage.nodes.nodes import NodeView
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
-from horae.storage.schedules.health import FailingSchedule, OverdueSchedules, ScheduleHealth
+from horae.storage.schedules.health import FailingSchedule, LateSchedule, ScheduleHealth
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NODE = NodeView(
@@ -40,7 +40,7 @@ def failing(number: int, *, gave_up: bool, streak: int = 4) -> FailingSchedule:
 def told(
     alive: bool = True, known: tuple[str, ...] = (), **troubles: Any
 ) -> list[tuple[Level, str]]:
-    given: dict[str, Any] = {"overdue": None, "failing": [], "job_types": {"known": 3}} | troubles
+    given: dict[str, Any] = {"late": [], "failing": [], "job_types": {"known": 3}} | troubles
     findings = schedule_findings(ScheduleHealth(**given), [NODE] if alive else [], known=known)
     return [(finding.level, finding.message) for finding in findings]
 
@@ -51,22 +51,21 @@ def test_a_healthy_schedule_has_no_findings() -> None:
 
 
 def test_lateness_depends_on_the_running_nodes() -> None:
-    late = OverdueSchedules(count=3, name="nightly", seconds=75.2)
-    words = "'nightly' and 2 more should have started (the oldest 75 s ago) but did not"
-    assert told(overdue=late) == [(Level.PROBLEM, words)]
-    assert told(alive=False, overdue=late) == [(Level.PROBLEM, f"{words}: no node fires schedules")]
+    late = [LateSchedule(id=3, name="nightly", seconds=75.2)]
+    words = "schedule 'nightly' should have started 75 s ago but has not"
+    assert told(late=late) == [(Level.PROBLEM, words)]
+    assert told(alive=False, late=late) == [(Level.PROBLEM, f"{words}: no node fires schedules")]
 
 
-def test_a_few_are_named_and_the_others_counted() -> None:
-    many = [failing(number, gave_up=number < 7, streak=1 + number % 2) for number in range(1, 14)]
-    found = told(failing=many)
-    assert [level for level, _ in found] == [Level.PROBLEM] * 6 + [Level.WARNING] * 6
-    assert found[0][1] == "'s1' is disabled, because its retries are used up: 2 failures in a row"
-    assert found[1][1].endswith("1 failure in a row")
-    assert found[5][1] == "1 more are disabled after failures"
-    assert found[6][1] == "'s7' keeps failing: 2 failures in a row"
-    assert found[11][1] == "2 more have failed several times in a row"
-    assert len(told(failing=many[:5])) == 5
+def test_those_that_gave_up_are_problems_and_the_others_warnings() -> None:
+    found = told(failing=[failing(1, gave_up=True, streak=2), failing(7, gave_up=False, streak=1)])
+    assert found == [
+        (
+            Level.PROBLEM,
+            "schedule 's1' is disabled, because its retries are used up: 2 failures in a row",
+        ),
+        (Level.WARNING, "schedule 's7' keeps failing: 1 failure in a row"),
+    ]
 
 
 def test_types_that_no_live_node_knows() -> None:

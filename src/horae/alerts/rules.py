@@ -1,21 +1,18 @@
-"""The rules: from what a watch has seen at one moment to the problems in it. Pure functions."""
+"""The rules: which findings of a look are told, and by which names. Pure functions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from horae.client.doctor import IdleSlots, LateQueue, length_of
+from pydantic_core import to_jsonable_python
+
+from horae.client.doctor import MOST_OF_A_KIND, About, Finding, first_of
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.storage.schedules import FailingSchedule, LateSchedule, MissedSchedule
-
-MOST_OF_A_RULE: Final = 10
-"""Maximum number of problems of one rule with an alert each; more are one alert together."""
-NAMED: Final = 5
-"""How many of them such an alert names."""
+from horae.sentences import Sentence
 
 
 class Rule(StrEnum):
@@ -30,35 +27,18 @@ class Rule(StrEnum):
     NODE_DEAD = "node_dead"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostNode:
-    """A node that has ended without unregistering.
-
-    `fate`: what has become of the jobs that it held, such as `1 failed, 2 to run again`.
-    """
-
-    id: str
-    name: str
-    host: str
-    pid: int
-    held: int
-    fate: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """Everything that the rules are decided by.
-
-    `away`: why the database could not be read; then the rest is unknown, and empty.
-    """
-
-    away: str | None = None
-    late: Sequence[LateSchedule] = ()
-    missed: Sequence[MissedSchedule] = ()
-    failing: Sequence[FailingSchedule] = ()
-    late_queues: Sequence[LateQueue] = ()
-    idle_slots: Sequence[IdleSlots] = ()
-    dead_nodes: Sequence[LostNode] = ()
+RULES: Final[Mapping[str, Rule]] = {
+    "schedule_missed": Rule.SCHEDULE_MISSED,
+    "schedule_late": Rule.SCHEDULE_LATE,
+    "no_scheduler": Rule.SCHEDULE_LATE,
+    "schedule_failing": Rule.SCHEDULE_FAILING,
+    "schedule_disabled": Rule.SCHEDULE_FAILING,
+    "queue_late": Rule.QUEUE_LATE,
+    "nothing_claimed": Rule.NOTHING_CLAIMED,
+    "node_dead": Rule.NODE_DEAD,
+    "node_lost": Rule.NODE_DEAD,
+}
+"""The rule of each kind of finding that is told; other kinds are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,109 +93,39 @@ class FoundProblem:
     hold: float = 0.0
 
 
-def problems_of(seen: Observation, thresholds: AlertThresholds) -> list[FoundProblem]:
-    """Return the problems in an observation, those of each rule together if there are many."""
-    if seen.away is not None:
-        return [
-            FoundProblem(
-                key=Rule.DATABASE_AWAY.value,
-                rule=Rule.DATABASE_AWAY,
-                summary=f"the database cannot be read: {seen.away}",
-                hold=thresholds.seconds("database_away"),
-            )
-        ]
+def problems_of(findings: Iterable[Finding]) -> list[FoundProblem]:
+    """Return the findings as problems, those of each rule together if there are many."""
+    by_rule: dict[Rule, list[tuple[About, Finding]]] = {}
+    for each in findings:
+        if each.kind in RULES and each.about is not None:
+            by_rule.setdefault(RULES[each.kind], []).append((each.about, each))
     found: list[FoundProblem] = []
-    for rule, find in _RULES.items():
-        problems = [
-            FoundProblem(key=f"{rule}:{name}", rule=rule, summary=summary, details=details)
-            for name, summary, details in find(seen)
-        ]
-        if len(problems) <= MOST_OF_A_RULE:
-            found += problems
+    for rule, same in by_rule.items():
+        if len(same) > MOST_OF_A_KIND:
+            summary, details = first_of([each for _, each in same]), {"count": len(same)}
+            found.append(FoundProblem(key=rule.value, rule=rule, summary=summary, details=details))
             continue
-        first = "; ".join(problem.summary for problem in problems[:NAMED])
-        count = len(problems)
-        summary = f"{first}; and {count - NAMED} more"
-        details = {"count": count}
-        found.append(FoundProblem(key=rule.value, rule=rule, summary=summary, details=details))
+        found += [
+            FoundProblem(
+                key=f"{rule}:{about.id or about.name}",
+                rule=rule,
+                summary=each.message,
+                details=to_jsonable_python(_values_of(each.message)) | {"id": about.id},
+            )
+            for about, each in same
+        ]
     return found
 
 
-_Found: TypeAlias = Iterator[tuple[object, str, Mapping[str, Any]]]
-"""Problems of one rule: what each is about, a summary, and details."""
+def away(why: str, thresholds: AlertThresholds) -> FoundProblem:
+    """Return the problem of a database that cannot be read."""
+    return FoundProblem(
+        key=Rule.DATABASE_AWAY.value,
+        rule=Rule.DATABASE_AWAY,
+        summary=f"the database cannot be read: {why}",
+        hold=thresholds.seconds("database_away"),
+    )
 
 
-def _missed(seen: Observation) -> _Found:
-    for each in seen.missed:
-        times = "a run" if each.count == 1 else f"{each.count} runs"
-        summary = (
-            f"schedule {each.name!r} has missed {times}, the latest due at"
-            f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})"
-        )
-        yield (
-            each.id,
-            summary,
-            {"schedule_id": each.id, "schedule": each.name, "count": each.count},
-        )
-
-
-def _late(seen: Observation) -> _Found:
-    for each in seen.late:
-        yield (
-            each.id,
-            f"schedule {each.name!r} should have started {length_of(each.seconds)} ago and has not",
-            {"schedule_id": each.id, "schedule": each.name, "seconds": round(each.seconds)},
-        )
-
-
-def _failing(seen: Observation) -> _Found:
-    for each in seen.failing:
-        disabled = ", and is disabled, because its retries are used up" if each.gave_up else ""
-        details = {
-            "schedule_id": each.id,
-            "schedule": each.name,
-            "failures": each.streak,
-            "disabled": each.gave_up,
-        }
-        summary = f"schedule {each.name!r} has failed {each.streak} times in a row{disabled}"
-        yield each.id, summary, details
-
-
-def _queues(seen: Observation) -> _Found:
-    for each in seen.late_queues:
-        summary = (
-            f"a job in queue {each.name!r} has been due for {length_of(each.seconds)};"
-            f" {each.due} wait for long"
-        )
-        details = {"queue": each.name, "seconds": round(each.seconds), "due": each.due}
-        yield each.name, summary, details
-
-
-def _idle(seen: Observation) -> _Found:
-    for each in seen.idle_slots:
-        summary = (
-            f"{each.due} due in queue {each.queue!r} and {each.free} slots free for them, but"
-            f" nothing was claimed in {length_of(each.seconds)}"
-        )
-        yield each.queue, summary, {"queue": each.queue, "due": each.due, "free_slots": each.free}
-
-
-def _dead(seen: Observation) -> _Found:
-    for each in seen.dead_nodes:
-        jobs = "a job" if each.held == 1 else f"{each.held} jobs"
-        held = f"; it held {jobs}: {each.fate}" if each.held else "; it held no job"
-        summary = (
-            f"node {each.name!r} (pid {each.pid} on {each.host}) has stopped without"
-            f" unregistering{held}"
-        )
-        yield each.id, summary, {"node": each.id, "name": each.name, "jobs": each.held}
-
-
-_RULES: Final[Mapping[Rule, Callable[[Observation], _Found]]] = {
-    Rule.SCHEDULE_MISSED: _missed,
-    Rule.SCHEDULE_LATE: _late,
-    Rule.SCHEDULE_FAILING: _failing,
-    Rule.QUEUE_LATE: _queues,
-    Rule.NOTHING_CLAIMED: _idle,
-    Rule.NODE_DEAD: _dead,
-}
+def _values_of(message: str) -> Mapping[str, Any]:
+    return message.values if isinstance(message, Sentence) else {}

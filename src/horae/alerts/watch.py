@@ -22,11 +22,12 @@ from horae.alerts import state as states
 from horae.alerts.checked_http import NotDelivered
 from horae.alerts.course import Alerts, Notice, follow, is_reported
 from horae.alerts.reading import observe
-from horae.alerts.rules import AlertThresholds, Observation, problems_of
+from horae.alerts.rules import AlertThresholds, FoundProblem, away, problems_of
 from horae.alerts.state import State, Undelivered
 from horae.alerts.targets import AlertTarget, Ping
+from horae.client.doctor import Finding
 from horae.domain.times import Duration, parse_duration
-from horae.errors import InvalidRequest
+from horae.errors import InvalidRequest, NotFound
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
 from horae.redaction import error_text
@@ -116,7 +117,7 @@ class Watch:
         self._file = None if state is None else Path(state)
         self._source = name or shown(horae.settings.database)
         self._database: Database | None = None
-        self._looking: Future[Observation] | None = None
+        self._looking: Future[list[Finding]] | None = None
         self._is_away = True  # nothing is known yet
         self._threads = Threads(1, "horae-watch")
         self._senders = Threads(max(1, len(targets) + len(pings)), "horae-watch-send")
@@ -156,8 +157,7 @@ class Watch:
 
         `at_once`: tell also what has not lasted long enough, and end what is not seen any more.
         """
-        seen = self._observe()
-        problems = problems_of(seen, self._thresholds)
+        problems = self._observe()
         if at_once:
             problems = [replace(problem, hold=0.0) for problem in problems]
         self._state.alerts, notices = follow(
@@ -204,26 +204,27 @@ class Watch:
         if self._database is not None:
             self._database.close()
 
-    def _observe(self) -> Observation:
+    def _observe(self) -> list[FoundProblem]:
         try:
             if self._looking is None:
                 keys = tuple(self._state.alerts)
                 self._looking = self._threads.submit(self._read, keys)
-            seen = self._looking.result(LOOK_WITHIN)
+            found = self._looking.result(LOOK_WITHIN)
         except Timeout:  # the next look waits for this one
-            seen = Observation(away="it has not answered in time")
+            why = "it has not answered in time"
         except Exception as error:  # noqa: BLE001 - whatever is wrong, it cannot be read
             self._looking = None
-            seen = Observation(away=error_text(error).partition("\n")[0])
+            why = error_text(error).partition("\n")[0]
         else:
-            self._looking = None
-        self._is_away = seen.away is not None
-        return seen
+            self._looking, self._is_away = None, False
+            return problems_of(found)
+        self._is_away = True
+        return [away(why, self._thresholds)]
 
-    def _read(self, keys: Sequence[str]) -> Observation:
+    def _read(self, keys: Sequence[str]) -> list[Finding]:
         file = missing_file(self._horae.settings.database)
         if file is not None:  # else a new one would be made
-            return Observation(away=f"there is no file {file}")
+            raise NotFound(f"there is no file {file}")
         if self._database is None:
             self._database = opened_database(self._horae.settings, threads=1)
         return observe(self._database, self._thresholds, keys)

@@ -33,6 +33,7 @@ from horae.client.doctor import (
     misfit_findings,
     refused_finding,
     system_findings,
+    together,
     wait_findings,
     warning,
 )
@@ -150,9 +151,10 @@ def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
         Routes(horae.registry, horae.settings.queue_backends),
         database.autocommit(queues.view),
     )
-    yield from system_findings(
+    found = system_findings(
         database, alive, dead(seen), seen_queues, known=horae.registry.by_name, routes=routes
     )
+    yield from together(list(found))
     if horae.registry.by_name:  # else there is no application, and every type is unknown
         misfits = find_misfits(database.autocommit(sample_of_waiting), horae.registry)
         due = {work.type for work in database.autocommit(due_work)}

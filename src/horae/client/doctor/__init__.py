@@ -15,6 +15,7 @@ from horae.client.doctor.basics import (
 )
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import (
+    MOST_OF_A_KIND,
     USUAL,
     About,
     Counted,
@@ -23,25 +24,29 @@ from horae.client.doctor.finding import (
     Level,
     Noun,
     count_of,
-    length_of,
+    first_of,
     problem,
+    together,
     warning,
 )
 from horae.client.doctor.journals import journal_findings
 from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
+from horae.client.doctor.schedules import failing_findings, late_findings, missed_findings
 from horae.client.doctor.server import SERVER, examine_server
-from horae.client.doctor.slow_queues import (
-    IdleSlots,
-    LateQueue,
-    idle_slots,
-    late_queues,
-    read_idle_slots,
-)
+from horae.client.doctor.slow_queues import idle_findings, late_queue_findings
 from horae.client.doctor.system import system_findings
-from horae.client.doctor.work import Dead, left_findings, misfit_findings, wait_findings
+from horae.client.doctor.work import (
+    Dead,
+    left_findings,
+    lost_findings,
+    misfit_findings,
+    node_findings,
+    wait_findings,
+)
 
 __all__ = [
+    "MOST_OF_A_KIND",
     "SERVER",
     "USUAL",
     "About",
@@ -49,8 +54,6 @@ __all__ = [
     "Dead",
     "Deed",
     "Finding",
-    "IdleSlots",
-    "LateQueue",
     "Level",
     "Noun",
     "backend_findings",
@@ -63,18 +66,23 @@ __all__ = [
     "count_of",
     "examine_file",
     "examine_server",
+    "failing_findings",
     "first_checks",
-    "idle_slots",
+    "first_of",
+    "idle_findings",
     "journal_findings",
-    "late_queues",
+    "late_findings",
+    "late_queue_findings",
     "left_findings",
-    "length_of",
+    "lost_findings",
     "migrations_finding",
     "misfit_findings",
+    "missed_findings",
+    "node_findings",
     "problem",
-    "read_idle_slots",
     "refused_finding",
     "system_findings",
+    "together",
     "wait_findings",
     "warning",
 ]

@@ -1,13 +1,21 @@
 """The result of a check of `horae doctor`, and the limits beyond which it reports something."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import groupby
 from typing import Final, TypedDict
 
 from typing_extensions import Unpack
 
+from horae.sentences import Sentence, SentenceCode
+
 GIGABYTE: Final = 1024**3
+MOST_OF_A_KIND: Final = 10
+"""Maximum number of findings of one kind that are listed one by one; more are one together."""
+NAMED: Final = 5
+"""How many of them that one names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +140,27 @@ def warning(check: str, message: str, advice: str, **details: Unpack[Details]) -
 def problem(check: str, message: str, advice: str, **details: Unpack[Details]) -> Finding:
     """Return a problem."""
     return Finding(check, Level.PROBLEM, message, advice, **details)
+
+
+def together(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with one in place of many of a kind, in the same order of levels."""
+    found: list[Finding] = []
+    for _, group in groupby(findings, key=lambda each: (each.level, each.check, each.kind)):
+        same = list(group)
+        if len(same) <= MOST_OF_A_KIND:
+            found += same
+            continue
+        message = first_of(same)
+        found.append(Finding(same[0].check, same[0].level, message, same[0].advice, same[0].kind))
+    return found
+
+
+def first_of(many: Sequence[Finding]) -> Sentence:
+    """Return the first of many findings and the number of the others in a sentence."""
+    first, more = [each.message for each in many[:NAMED]], len(many) - NAMED
+    return Sentence(
+        f"{'; '.join(first)}; and {more} more", SentenceCode.MANY, first=first, more=more
+    )
 
 
 def count_of(count: int, what: str) -> str:

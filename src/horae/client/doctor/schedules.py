@@ -5,11 +5,13 @@ from datetime import timedelta
 from typing import Final
 
 from horae.client.doctor.finding import (
+    NAMED,
     About,
     Deed,
     Finding,
     Noun,
     count_of,
+    length_of,
     ok,
     problem,
     warning,
@@ -20,6 +22,7 @@ from horae.storage.nodes import NodeView
 from horae.storage.operations import LastChange
 from horae.storage.schedules import (
     FailingSchedule,
+    LateSchedule,
     MissedSchedule,
     PausedSchedule,
     ScheduleHealth,
@@ -27,33 +30,22 @@ from horae.storage.schedules import (
 )
 
 CHECK: Final = "schedules"
-NAMED: Final = 5
-"""Maximum number of schedules of one kind that are named; further ones are only counted."""
-LIST: Final = Sentence("See `horae schedules list`.", SentenceCode.DO_LIST_SCHEDULES)
 
 
 def schedule_findings(
     troubles: ScheduleHealth, alive: Sequence[NodeView], *, known: Collection[str]
 ) -> Iterator[Finding]:
     """Report problems of schedules. `known`: the job types that this application declares."""
+    enabled = sum(troubles.job_types.values())
     found = [
-        *_report_late(troubles, alive),
+        *late_findings(troubles.late, alive),
         *_report_waiting(troubles.waiting),
-        *_report_failing(troubles.failing),
+        *failing_findings(troubles.failing),
         *_report_unknown(troubles, alive, known),
     ]
-    yield from found
-    if not found:
-        yield ok(CHECK, f"{sum(troubles.job_types.values())} enabled, none is late or failing")
-
-
-def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterator[Finding]:
-    """Report schedules that are late, or that will be, because no live node fires them."""
-    fires = any(view.is_scheduler for view in alive)
-    enabled, overdue = sum(troubles.job_types.values()), troubles.overdue
-    if overdue is None:
-        if enabled and alive and not fires:
-            yield warning(
+    if enabled and alive and not troubles.late and not _fires(alive):
+        found.append(
+            warning(
                 CHECK,
                 Sentence(
                     f"{count_of(enabled, 'enabled schedule')}, and no live node has the role"
@@ -67,52 +59,51 @@ def _report_late(troubles: ScheduleHealth, alive: Sequence[NodeView]) -> Iterato
                 ),
                 kind="no_scheduler",
             )
-        return
-    others = f" and {overdue.count - 1} more" if overdue.count > 1 else ""
-    text = (
-        f"{overdue.name!r}{others} should have started (the oldest {overdue.seconds:.0f} s ago) but"
-        f" did not{'' if fires else ': no node fires schedules'}"
-    )
-    what = Sentence(
-        text,
-        SentenceCode.SCHEDULE_OVERDUE,
-        schedule=overdue.name,
-        more=overdue.count - 1,
-        seconds=overdue.seconds,
-        without_node=not fires,
-    )
-    since = timedelta(seconds=overdue.seconds)
-    if fires:
+        )
+    yield from found
+    if not found:
+        yield ok(CHECK, f"{enabled} enabled, none is late or failing")
+
+
+def _fires(alive: Sequence[NodeView]) -> bool:
+    """Return whether a live node fires schedules."""
+    return any(view.is_scheduler for view in alive)
+
+
+def late_findings(late: Sequence[LateSchedule], alive: Sequence[NodeView]) -> Iterator[Finding]:
+    """Report schedules that should have started."""
+    fires = _fires(alive)
+    for each in late:
         yield problem(
             CHECK,
-            what,
+            Sentence(
+                f"schedule {each.name!r} should have started {length_of(each.seconds)} ago but has"
+                f" not{'' if fires else ': no node fires schedules'}",
+                SentenceCode.SCHEDULE_OVERDUE,
+                schedule=each.name,
+                seconds=each.seconds,
+                without_node=not fires,
+            ),
             Sentence(
                 "Read the logs of the nodes: they cannot start schedules, or cannot keep up.",
                 SentenceCode.DO_READ_LOGS,
-            ),
-            kind="schedule_late",
-            since=since,
-            about=About(Noun.SCHEDULE, overdue.name),
-        )
-    else:
-        yield problem(
-            CHECK,
-            what,
-            START_NODE,
-            kind="no_scheduler",
-            since=since,
-            about=About(Noun.SCHEDULE, overdue.name),
+            )
+            if fires
+            else START_NODE,
+            kind="schedule_late" if fires else "no_scheduler",
+            since=timedelta(seconds=each.seconds),
+            about=About(Noun.SCHEDULE, each.name, str(each.id)),
         )
 
 
 def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
     """Report schedules that have left out nominal times, and have not run since."""
-    for each in missed[:NAMED]:
+    for each in missed:
         times = "a run" if each.count == 1 else f"{each.count} runs"
         yield problem(
             CHECK,
             Sentence(
-                f"{each.name!r} has missed {times}, the first due at"
+                f"schedule {each.name!r} has missed {times}, the first due at"
                 f" {each.nominal_time:%Y-%m-%d %H:%M:%S} UTC ({each.reason})",
                 SentenceCode.SCHEDULE_MISSED,
                 schedule=each.name,
@@ -128,15 +119,6 @@ def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
             kind="schedule_missed",
             since=each.nominal_time,
             about=About(Noun.SCHEDULE, each.name, str(each.id)),
-        )
-    if (more := len(missed) - NAMED) > 0:
-        yield problem(
-            CHECK,
-            Sentence(
-                f"{more} more have missed runs", SentenceCode.MORE_SCHEDULES_MISSED, count=more
-            ),
-            LIST,
-            kind="schedule_missed",
         )
 
 
@@ -178,7 +160,7 @@ def paused_findings(
                 SentenceCode.MORE_SCHEDULES_PAUSED,
                 count=more,
             ),
-            LIST,
+            Sentence("See `horae schedules list`.", SentenceCode.DO_LIST_SCHEDULES),
             kind="schedule_paused",
         )
 
@@ -235,70 +217,51 @@ def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
         )
 
 
-def _report_failing(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
+def failing_findings(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     """Report schedules that keep failing; those that gave up, and are disabled, come first."""
-    disabled = [each for each in failing if each.gave_up]
-    for each in disabled[:NAMED]:
-        yield problem(
-            CHECK,
-            Sentence(
-                f"{each.name!r} is disabled, because its retries are used up:"
-                f" {count_of(each.streak, 'failure')} in a row",
-                SentenceCode.SCHEDULE_GAVE_UP,
-                schedule=each.name,
-                failures=each.streak,
-            ),
-            Sentence(
-                f"See `horae schedules errors {each.id}`, fix the cause, then run `horae schedules"
-                f" resume {each.id}`.",
-                SentenceCode.DO_SEE_ERRORS_AND_RESUME,
-                id=each.id,
-            ),
-            kind="schedule_disabled",
-            since=each.succeeded_at,
-            about=About(Noun.SCHEDULE, each.name, str(each.id)),
-            deeds=(Deed.RESUME,),
-        )
-    if (more := len(disabled) - NAMED) > 0:
-        yield problem(
-            CHECK,
-            Sentence(
-                f"{more} more are disabled after failures",
-                SentenceCode.MORE_SCHEDULES_DISABLED,
-                count=more,
-            ),
-            LIST,
-            kind="schedule_disabled",
-        )
-    others = [each for each in failing if not each.gave_up]
-    for each in others[:NAMED]:
-        yield warning(
-            CHECK,
-            Sentence(
-                f"{each.name!r} keeps failing: {count_of(each.streak, 'failure')} in a row",
-                SentenceCode.SCHEDULE_FAILING,
-                schedule=each.name,
-                failures=each.streak,
-            ),
-            Sentence(
-                f"See `horae schedules errors {each.id}`.", SentenceCode.DO_SEE_ERRORS, id=each.id
-            ),
-            kind="schedule_failing",
-            since=each.succeeded_at,
-            about=About(Noun.SCHEDULE, each.name, str(each.id)),
-            deeds=(Deed.PAUSE,),
-        )
-    if (more := len(others) - NAMED) > 0:
-        yield warning(
-            CHECK,
-            Sentence(
-                f"{more} more have failed several times in a row",
-                SentenceCode.MORE_SCHEDULES_FAILING,
-                count=more,
-            ),
-            LIST,
-            kind="schedule_failing",
-        )
+    for each in failing:
+        failures = f"{count_of(each.streak, 'failure')} in a row"
+        about = About(Noun.SCHEDULE, each.name, str(each.id))
+        if each.gave_up:
+            yield problem(
+                CHECK,
+                Sentence(
+                    f"schedule {each.name!r} is disabled, because its retries are used up:"
+                    f" {failures}",
+                    SentenceCode.SCHEDULE_GAVE_UP,
+                    schedule=each.name,
+                    failures=each.streak,
+                ),
+                Sentence(
+                    f"See `horae schedules errors {each.id}`, fix the cause, then run `horae"
+                    f" schedules resume {each.id}`.",
+                    SentenceCode.DO_SEE_ERRORS_AND_RESUME,
+                    id=each.id,
+                ),
+                kind="schedule_disabled",
+                since=each.succeeded_at,
+                about=about,
+                deeds=(Deed.RESUME,),
+            )
+        else:
+            yield warning(
+                CHECK,
+                Sentence(
+                    f"schedule {each.name!r} keeps failing: {failures}",
+                    SentenceCode.SCHEDULE_FAILING,
+                    schedule=each.name,
+                    failures=each.streak,
+                ),
+                Sentence(
+                    f"See `horae schedules errors {each.id}`.",
+                    SentenceCode.DO_SEE_ERRORS,
+                    id=each.id,
+                ),
+                kind="schedule_failing",
+                since=each.succeeded_at,
+                about=about,
+                deeds=(Deed.PAUSE,),
+            )
 
 
 def _report_unknown(

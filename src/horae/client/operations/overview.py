@@ -4,7 +4,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
 from typing import Final
 
 from horae.client.doctor import (
@@ -20,6 +19,7 @@ from horae.client.doctor import (
     migrations_finding,
     problem,
     system_findings,
+    together,
     wait_findings,
     warning,
 )
@@ -40,10 +40,6 @@ LARGE_SHARE: Final = 0.2
 """The share of ended jobs above which failures are reported."""
 UNREADABLE_REPORTED: Final = 300.0
 """Seconds for which a row that could not be read is reported after it was read last."""
-MOST_OF_A_KIND: Final = 10
-"""Maximum number of problems of one kind that are listed one by one; more are one together."""
-NAMED: Final = 5
-"""How many of them that one names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,23 +149,6 @@ def take(
         notable=len(problems) - wrong,
         problems=together(problems),
     )
-
-
-def together(problems: Sequence[Finding]) -> list[Finding]:
-    """Return the problems with one in place of many of a kind, in the same order of levels."""
-    found: list[Finding] = []
-    for _, group in groupby(problems, key=lambda each: (each.level, each.check, each.kind)):
-        same = list(group)
-        if len(same) <= MOST_OF_A_KIND:
-            found += same
-            continue
-        first = [each.message for each in same[:NAMED]]
-        more = len(same) - NAMED
-        message = Sentence(
-            f"{'; '.join(first)}; and {more} more", SentenceCode.MANY, first=first, more=more
-        )
-        found.append(Finding(same[0].check, same[0].level, message, same[0].advice, same[0].kind))
-    return found
 
 
 def percentiles(seconds: Sequence[float]) -> Percentiles:

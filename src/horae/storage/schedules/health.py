@@ -24,6 +24,8 @@ LATEST_TICKS: Final = 5
 """How many of the latest decisions of a schedule are searched for missed times."""
 MOST_PAUSED: Final = 5
 """Maximum number of paused schedules that are read one by one; further ones are counted."""
+MOST_LATE: Final = 1_000
+"""Maximum number of late schedules that are read."""
 MOST_FAILING: Final = 100
 """Maximum number of failing schedules of each kind that are read and converted in Python."""
 
@@ -93,7 +95,7 @@ class ScheduleHealth:
     because the database's clock was set back. `paused`: the latest ones, of `paused_count`.
     """
 
-    overdue: OverdueSchedules | None
+    late: list[LateSchedule]
     failing: list[FailingSchedule]
     job_types: dict[str, int]
     waiting: list[WaitingSchedule] = field(default_factory=list[WaitingSchedule])
@@ -190,7 +192,7 @@ def check(connection: Connection) -> ScheduleHealth:
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
     paused = connection.execute(PAUSED).all()
     return ScheduleHealth(
-        overdue=overdue(connection),
+        late=late(connection, OVERDUE.total_seconds(), MOST_LATE),
         failing=failing(connection, FAILURES_IN_A_ROW),
         job_types=types,
         waiting=clock_setbacks.waiting(connection),

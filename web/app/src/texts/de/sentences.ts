@@ -84,11 +84,6 @@ export const sentences: SentenceTexts = {
       .filter(Boolean)
       .join(' und ')}, und kein lebender Knoten kennt den Typ.`,
   many: (v) => `${v.list('first').join(' ')} Und ${v.count('more')} weitere.`,
-  more_schedules_disabled: (v) =>
-    `${v.count('count')} weitere sind nach Fehlschlägen abgeschaltet.`,
-  more_schedules_failing: (v) =>
-    `${v.count('count')} weitere sind mehrmals hintereinander fehlgeschlagen.`,
-  more_schedules_missed: (v) => `${v.count('count')} weitere haben Läufe verpasst.`,
   more_schedules_paused: (v) =>
     `${plural(v.number('count'), 'weiterer ist', 'weitere sind')} angehalten.`,
   node_dead: (v) => `${dead(v)}.`,
@@ -114,7 +109,7 @@ export const sentences: SentenceTexts = {
   schedule_missed: (v) =>
     `„${v.text('schedule')}“ hat ${v.number('runs') === 1 ? 'einen Lauf' : `${v.count('runs')} Läufe`} verpasst, den ersten ${v.moment('at')} (${v.text('reason')}).`,
   schedule_overdue: (v) =>
-    `„${v.text('schedule')}“${more(v)} hätte starten sollen (am längsten überfällig: ${v.length('seconds')}), tat es aber nicht${v.has('without_node') ? ': Kein Knoten löst Zeitpläne aus' : ''}.`,
+    `„${v.text('schedule')}“ hätte vor ${v.length('seconds')} starten sollen und ist nicht gestartet${v.has('without_node') ? ': Kein Knoten löst Zeitpläne aus' : ''}.`,
   schedule_paused_since: (v) =>
     `„${v.text('schedule')}“ ist angehalten${v.has('since') ? ` seit ${v.moment('since')}` : ''}${byWhom(v)}.`,
   schedule_until: (v) => `„${v.text('schedule')}“ bis ${v.moment('at')}`,

@@ -83,9 +83,6 @@ export const sentences: SentenceTexts = {
       .filter(Boolean)
       .join(' and ')}, and no live node knows the type.`,
   many: (v) => `${v.list('first').join(' ')} And ${v.count('more')} more.`,
-  more_schedules_disabled: (v) => `${v.count('count')} more are disabled after failures.`,
-  more_schedules_failing: (v) => `${v.count('count')} more have failed several times in a row.`,
-  more_schedules_missed: (v) => `${v.count('count')} more have missed runs.`,
   more_schedules_paused: (v) => `${plural(v.number('count'), 'more is', 'more are')} paused.`,
   node_dead: (v) => `${dead(v)}.`,
   node_dead_unrescued: (v) => `${dead(v)}, and no live node rescues them.`,
@@ -110,7 +107,7 @@ export const sentences: SentenceTexts = {
   schedule_missed: (v) =>
     `“${v.text('schedule')}” has missed ${v.number('runs') === 1 ? 'a run' : `${v.count('runs')} runs`}, the first due at ${v.moment('at')} (${v.text('reason')}).`,
   schedule_overdue: (v) =>
-    `“${v.text('schedule')}”${more(v)} should have started (the oldest ${v.length('seconds')} ago) but did not${v.has('without_node') ? ': no node fires schedules' : ''}.`,
+    `“${v.text('schedule')}” should have started ${v.length('seconds')} ago but has not${v.has('without_node') ? ': no node fires schedules' : ''}.`,
   schedule_paused_since: (v) =>
     `“${v.text('schedule')}” has been paused${v.has('since') ? ` since ${v.moment('since')}` : ''}${byWhom(v)}.`,
   schedule_until: (v) => `“${v.text('schedule')}” until ${v.moment('at')}`,
