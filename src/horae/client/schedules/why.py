@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from horae.client.schedules.why_answer import ScheduleWhy, in_words
-from horae.domain.jobs import Job, JobId
+from horae.domain.jobs import JobId
 from horae.domain.schedules import (
     MICROSECOND,
     Decision,
@@ -18,11 +18,10 @@ from horae.domain.schedules import (
 from horae.domain.schedules.why import KnownSchedule, WhyKind, explain, latest_before
 from horae.storage.engine import Reads
 from horae.storage.jobs import reading as job_reading
-from horae.storage.nodes import NodesThen, nodes
+from horae.storage.nodes import nodes
 from horae.storage.operations import ChangeEntry, ChangeFilter, change_log
-from horae.storage.queues import Pause, everything
+from horae.storage.queues import everything
 from horae.storage.schedules import (
-    LedgerRows,
     StoredSchedule,
     StoredTicks,
     change_of,
@@ -34,6 +33,8 @@ from horae.storage.schedules import (
 _MOST_PAUSES: Final = 10
 """The number of requests for a pause that are read; the newest may have been refused."""
 _NOT_RUN: Final = frozenset({Decision.COALESCED, Decision.SKIPPED, Decision.MISSED})
+_LATE: Final = frozenset({Reason.LATE, Reason.CATCH_UP})
+_BLOCKED: Final = frozenset({Reason.OVERLAP, Reason.BUFFERED})
 
 
 def why_of(reads: Reads, row: StoredSchedule, moment: datetime | None) -> ScheduleWhy:
@@ -59,28 +60,68 @@ def why_of(reads: Reads, row: StoredSchedule, moment: datetime | None) -> Schedu
     )
     reason = explain(known, moment)
     entry = found.at if reason.kind is WhyKind.DECIDED else None
-    job = _job_of(reads, entry)
-    pause = _pause_of(reads, row, reason.disabled, entry, moment)
-    lives = reads.autocommit(nodes.up_at, moment) if _concerns_nodes(reason.kind, entry) else None
-    values: dict[str, Any] = {
-        "schedule_id": row.id,
-        "name": row.name,
-        "timezone": row.timezone,
-        "moment": moment,
-        "kind": reason.kind,
-        "disabled_reason": reason.disabled,
-        "start": reason.start,
-        "before": reason.before,
-        "after": reason.after,
-        "reason": reason.reason,
-        "blocked_by": _blocked_by(row, reason.kind, entry, found),
-        **_of_entry(entry),
-        **_of_job(reads, entry, job),
-        **_of_pause(row, reason.disabled, pause),
-        **_of_everything(reason.kind, everything_paused),
-        **_of_nodes(lives),
-    }
-    answer = ScheduleWhy(**values, text="")
+    answer = ScheduleWhy(
+        schedule_id=row.id,
+        name=row.name,
+        timezone=row.timezone,
+        moment=moment,
+        kind=reason.kind,
+        text="",
+        disabled_reason=reason.disabled,
+        note=None if reason.disabled is None else row.pause_note,
+        start=reason.start,
+        before=reason.before,
+        after=reason.after,
+        reason=reason.reason,
+        blocked_by=row.run_token if reason.kind is WhyKind.RUN_IN_PROGRESS else None,
+    )
+    concerns_nodes = reason.kind in {WhyKind.OVERDUE, WhyKind.TO_COME}
+    if entry is not None:
+        concerns_nodes = entry.decision in _NOT_RUN or entry.reason in _LATE
+        previous = found.previous_run if entry.reason in _BLOCKED else None
+        answer = replace(
+            answer,
+            nominal_time=entry.nominal_time,
+            until=entry.until,
+            count=entry.count,
+            decision=entry.decision,
+            reason=entry.reason,
+            decided_at=entry.decided_at,
+            decided_by=entry.decided_by,
+            job_id=entry.newest_job,
+            blocked_by=None if previous is None else previous.newest_job,
+        )
+    if answer.job_id is not None:
+        for job in reads.autocommit(job_reading.get_many, [JobId(answer.job_id)]):
+            answer = replace(
+                answer,
+                job_state=job.state.value,
+                job_error=job.human_readable_error,
+                waiting_reason=reads.autocommit(waiting_reasons, [job.id]).get(job.id),
+            )
+    if reason.kind is WhyKind.EVERYTHING_PAUSED and everything_paused is not None:
+        answer = replace(
+            answer,
+            paused_by=everything_paused.by,
+            paused_at=everything_paused.since,
+            note=everything_paused.note,
+        )
+    elif (pause := _pause_of(reads, row, reason.disabled, entry, moment)) is not None:
+        after = pause.after if isinstance(pause.after, Mapping) else {}
+        answer = replace(
+            answer,
+            paused_by=pause.actor,
+            paused_at=pause.at,
+            note=answer.note or pause.note or after.get("pause_note"),
+        )
+    if concerns_nodes:
+        then = reads.autocommit(nodes.up_at, moment)
+        answer = replace(
+            answer,
+            nodes=then.up,
+            no_node_from=None if then.up else then.left_before,
+            no_node_until=None if then.up else then.came_after,
+        )
     return replace(answer, text=in_words(answer, row.now))
 
 
@@ -105,13 +146,6 @@ def _ticks_of(entry: StoredTicks) -> Ticks:
     )
 
 
-def _job_of(reads: Reads, entry: StoredTicks | None) -> Job | None:
-    if entry is None or entry.newest_job is None:
-        return None
-    found = reads.autocommit(job_reading.get_many, [JobId(entry.newest_job)])
-    return found[0] if found else None
-
-
 def _pause_of(
     reads: Reads,
     row: StoredSchedule,
@@ -130,76 +164,3 @@ def _pause_of(
     )
     found = reads.autocommit(change_log.page, which, before=None, limit=_MOST_PAUSES)
     return next((each for each in found if each.outcome == "done"), None)
-
-
-def _concerns_nodes(kind: WhyKind, entry: StoredTicks | None) -> bool:
-    """Return whether the answer depends on the nodes that were up."""
-    if entry is None:
-        return kind in {WhyKind.OVERDUE, WhyKind.TO_COME}
-    is_late = entry.reason in {Reason.LATE, Reason.CATCH_UP}
-    return entry.decision in _NOT_RUN or is_late
-
-
-def _blocked_by(
-    row: StoredSchedule, kind: WhyKind, entry: StoredTicks | None, found: LedgerRows
-) -> int | None:
-    """Return the job of the run that was in progress at a time."""
-    if kind is WhyKind.RUN_IN_PROGRESS:
-        return row.run_token
-    overlapped = entry is not None and entry.reason in {Reason.OVERLAP, Reason.BUFFERED}
-    previous = found.previous_run
-    return previous.newest_job if overlapped and previous is not None else None
-
-
-def _of_entry(entry: StoredTicks | None) -> Mapping[str, Any]:
-    if entry is None:
-        return {}
-    return {
-        "nominal_time": entry.nominal_time,
-        "until": entry.until,
-        "count": entry.count,
-        "decision": entry.decision,
-        "reason": entry.reason,
-        "decided_at": entry.decided_at,
-        "decided_by": entry.decided_by,
-        "job_id": entry.newest_job,
-    }
-
-
-def _of_job(reads: Reads, entry: StoredTicks | None, job: Job | None) -> Mapping[str, Any]:
-    if job is None or entry is None:
-        return {}
-    reasons = reads.autocommit(waiting_reasons, [job.id])
-    return {
-        "job_state": job.state.value,
-        "job_error": job.human_readable_error,
-        "waiting_reason": reasons.get(job.id),
-    }
-
-
-def _of_pause(
-    row: StoredSchedule, disabled: DisabledReason | None, pause: ChangeEntry | None
-) -> Mapping[str, Any]:
-    note = row.pause_note if disabled is not None else None
-    if pause is None:
-        return {"note": note}
-    after = pause.after if isinstance(pause.after, Mapping) else {}
-    return {
-        "paused_by": pause.actor,
-        "paused_at": pause.at,
-        "note": note or pause.note or after.get("pause_note"),
-    }
-
-
-def _of_everything(kind: WhyKind, pause: Pause | None) -> Mapping[str, Any]:
-    if kind is not WhyKind.EVERYTHING_PAUSED or pause is None:
-        return {}
-    return {"paused_by": pause.by, "paused_at": pause.since, "note": pause.note}
-
-
-def _of_nodes(then: NodesThen | None) -> Mapping[str, Any]:
-    if then is None:
-        return {}
-    if then.up:
-        return {"nodes": then.up}
-    return {"no_node_from": then.left_before, "no_node_until": then.came_after}
