@@ -22,6 +22,8 @@ SHORTEST_SECRET: Final = 4
 """Minimum length of a secret that is searched for in texts: a shorter one may be part of words."""
 MOST_SECRETS: Final = 200
 """Maximum number of secrets of one job that are searched for."""
+UNREADABLE: Final = "(its text cannot be read)"
+"""What stands for the text of an error that raises where it is to be written."""
 _CHAIN: Final = 50
 """Maximum number of errors that are followed from cause to cause."""
 
@@ -59,7 +61,7 @@ def traceback_text(error: BaseException) -> str:
 
 def text_of(error: BaseException) -> str:
     """Return the text of an error, even if its `__str__` raises."""
-    return written_by(str, error, "(its text cannot be read)")
+    return written_by(str, error, UNREADABLE)
 
 
 class Redactor:

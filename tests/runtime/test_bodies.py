@@ -98,6 +98,44 @@ def failures_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if "failed in attempt" in record.message]
 
 
+class Unreadable(Exception):
+    """An error whose text cannot be read, because reading it raises `with_`."""
+
+    def __init__(self, with_: BaseException) -> None:
+        self.with_ = with_
+
+    def __str__(self) -> str:
+        raise self.with_
+
+
+class WithoutCause(Exception):
+    """An error whose cause cannot be read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__cause__":
+            raise LookupError("no cause")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("error", [Unreadable(KeyboardInterrupt()), WithoutCause()], ids=repr)
+async def test_an_error_that_cannot_be_described_fails_its_job_only(
+    horae: Horae, error: Exception
+) -> None:
+    @horae.job
+    def threaded() -> None:
+        raise error
+
+    @horae.job
+    async def looped() -> None:
+        raise error
+
+    async with running_node(horae):
+        for job_type in (threaded, looped):
+            job = await horae.aio.jobs.start(job_type)
+            failed = await until_state(horae, job.id, "failed")
+            assert failed.error == f"{type(error).__name__}: (its text cannot be read)"
+
+
 async def test_each_failing_attempt_is_logged_with_its_traceback(
     horae: Horae, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,6 +17,7 @@ from horae.client.jobs.creating import creation as handler
 from horae.client.jobs.creating.new_job import new_job
 from horae.domain.jobs.job import ENDED, JobId, JobState
 from horae.domain.jobs.retention import KeptFor
+from horae.domain.storable import is_storable_json
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.values import result_text
 from horae.storage.engine.database import Database
@@ -268,3 +269,17 @@ def test_a_job_written_in_one_zone_is_read_in_another(database: Database) -> Non
                 )
             assert same.id == job_id
             assert job(other, job_id).state is JobState.PENDING
+
+
+def test_a_result_that_is_too_long_is_refused_before_its_text_is_checked() -> None:
+    with pytest.raises(TypeError, match="more than 10 bytes of JSON"):
+        result_text("\x00" * 100, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_storable"), [(r'"\u0000"', False), (r'"\\u0000"', True), (r'"\\\u0000"', False)]
+)
+def test_an_escaped_nul_is_told_from_the_text_that_looks_like_it(
+    text: str, is_storable: bool
+) -> None:
+    assert is_storable_json(text) is is_storable

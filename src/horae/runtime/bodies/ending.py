@@ -1,7 +1,8 @@
 """The begin and the end of a body, as they are recorded, whatever it was called with."""
 
-from horae.domain.jobs import Claim, finished
+from horae.domain.jobs import Claim, Failed, finished
 from horae.guarded_log import guarded_log
+from horae.redaction import UNREADABLE
 from horae.resource_shortage import lacks_resource
 from horae.runtime.bodies.environment import RunEnvironment
 from horae.runtime.bodies.finished_run import FinishedRun, finish
@@ -9,7 +10,7 @@ from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.outcome import outcome_of
 from horae.storage.engine import is_transient
-from horae.types import Attempt
+from horae.types import Attempt, failed_text
 from horae.types.large_values import LargeValuesUnavailable
 
 log = guarded_log("horae.runtime")
@@ -70,7 +71,18 @@ def ended_by(
     environment: RunEnvironment,
 ) -> FinishedRun:
     """Return how a run ends that has raised this error, or that was stopped with it."""
-    outcome = outcome_of(attempt, error)
+    try:
+        outcome = outcome_of(attempt, error)
+    except BaseException as raised:  # noqa: BLE001 - any part of the error may raise when it is read
+        log.error(
+            "the error of job %d (%s) cannot be described, because reading it raised %s",
+            attempt.claim.id,
+            attempt.claim.type,
+            type(raised).__name__,
+        )
+        text = f"{type(error).__name__}: {UNREADABLE}"
+        failed = Failed(text, failed_text(attempt.claim.type))
+        return finish(attempt, failed, environment.rng)
     return finish(attempt, outcome, environment.rng, error)
 
 

@@ -110,11 +110,21 @@ def result_text(result: Any, most_bytes: int) -> str | None:
         raise TypeError(
             f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}"
         ) from error
+    if fits(
+        text, most_bytes
+    ):  # otherwise the checks would take seconds, perhaps on the node's loop
+        text = _checked(text)
+    if not fits(text, most_bytes):
+        raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")
+    return text
+
+
+def _checked(text: str) -> str:
+    """Return JSON text with its floats written out; raise TypeError if it cannot be stored or
+    read.
+    """
     if not is_storable_json(text):
         raise TypeError("the result contains a NUL character, which the database cannot store")
     if (why := unreadable_json(text)) is not None:
         raise TypeError(f"the result cannot be read again: {why}")
-    text = spelled_out(text)
-    if not fits(text, most_bytes):
-        raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")
-    return text
+    return spelled_out(text)
