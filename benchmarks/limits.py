@@ -66,7 +66,7 @@ def _reached(ground: Ground, rate: int, jobs: int) -> float:
     application.horae.jobs.start_many(application.limited[rate], [{}] * jobs)
 
     async def begun() -> float:
-        while application.begun < jobs or ground.raw.unfinished():  # noqa: ASYNC110
+        while application.begun < jobs or ground.raw.held():  # noqa: ASYNC110
             await asyncio.sleep(PAUSE)
         return 0
 

@@ -40,7 +40,7 @@ def drain(ground: Ground, jobs: int, concurrency: int) -> float:
     async def all_ended() -> float:
         began = time.perf_counter()
         # Query the database only when all may have ended. An event would make each body check whether it is the last.
-        while application.begun < jobs or ground.raw.unfinished():  # noqa: ASYNC110
+        while application.begun < jobs or ground.raw.held():  # noqa: ASYNC110
             await asyncio.sleep(PAUSE)
         return jobs / (time.perf_counter() - began)
 

@@ -13,7 +13,8 @@ from horae.storage.migrations.runner import upgrade
 
 PLACE = Place.from_environment()
 FILE = PLACE.folder / "horae.sqlite"
-UNFINISHED = "SELECT count(*) FROM horae_jobs WHERE finished_at IS NULL"
+# Asked when all bodies have begun: then nodes hold the jobs that have not ended.
+UNFINISHED = "SELECT count(*) FROM horae_jobs WHERE node_id IS NOT NULL"
 
 ADDRESS = (
     f"sqlite:///{FILE}"
