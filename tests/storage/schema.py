@@ -45,7 +45,7 @@ def _of_sqlite(connection: Connection) -> list[str]:
 def _in_order(sql: str) -> str:
     """A table's columns, then its constraints: SQLite puts a column that was added later behind the constraints."""
     if not sql.startswith("CREATE TABLE"):
-        return sql
+        return " ".join(sql.split())
     head, _, body = sql.partition("(")
     parts = [" ".join(part.split()) for part in _split(body.rpartition(")")[0])]
     parts.sort(key=lambda part: part if part.startswith(("CONSTRAINT", "PRIMARY KEY")) else "")

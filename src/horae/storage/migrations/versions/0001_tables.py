@@ -1,51 +1,389 @@
-"""All tables of the first release.
+"""All tables of the first release, as SQL for both databases.
 
-On PostgreSQL they include the live tables, which SQLite has in a side-car file.
+What the databases spell differently has a name in braces, which `SPELLED` gives for each of them.
 """
 
+import re
 from typing import Final
 
-import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects.postgresql import JSONB
 
 revision: Final = "0001"
 down_revision: Final = None
 
-# SQLite counts rows only in a column declared exactly INTEGER.
-row_id: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-# A moment is whole microseconds since 1970, in UTC, where there is no type for it.
-instant: Final = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
-json: Final = JSONB().with_variant(sa.Text(), "sqlite")
-zero: Final = sa.text("0")
-
-
-TABLES: Final = (
-    "jobs",
-    "job_attempts",
-    "job_logs",
-    "job_tags",
-    "bulk_runs",
-    "groups",
-    "group_parts",
-    "dependencies",
-    "limits",
-    "limit_buckets",
-    "lanes",
-    "lane_buckets",
-    "nodes",
-    "queues",
-    "deployments",
-    "schedules",
-    "schedule_statistics",
-    "ticks",
-    "backfill_times",
-    "audit",
-    "sessions",
-    "history",
-    "history_state",
-)
-INDEXES: Final = """
+_IN_RANGE_OF_SQLITE: Final = "BETWEEN -62135510400000000 AND 253402214400000000"
+_BY_CLOCK: Final = ("created_at", "updated_at", "started_at", "finished_at")
+SPELLED: Final = {
+    "postgresql": {
+        "numbered": "BIGSERIAL PRIMARY KEY",
+        "id": "BIGINT",
+        "instant": "TIMESTAMP WITH TIME ZONE",
+        "json": "JSONB",
+        "false": "false",
+        # The range is that of Python, less a day at either end, so that every moment can be shown
+        # in any time zone.
+        "in_range": (
+            "BETWEEN timestamptz '0001-01-02T00:00:00+00:00'"
+            " AND timestamptz '9999-12-31T00:00:00+00:00'"
+        ),
+        "is_object": "jsonb_typeof(meta) = 'object'",
+        "by_clock": "",
+    },
+    "sqlite": {
+        # SQLite counts rows only in a column declared exactly INTEGER.
+        "numbered": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+        "id": "INTEGER",
+        # A moment is whole microseconds since 1970, in UTC, because there is no type for it.
+        "instant": "BIGINT",
+        "json": "TEXT",
+        "false": "0",
+        "in_range": _IN_RANGE_OF_SQLITE,
+        "is_object": "CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END",
+        "by_clock": "".join(f" AND {moment} {_IN_RANGE_OF_SQLITE}" for moment in _BY_CLOCK),
+    },
+}
+ON_BOTH: Final = """
+CREATE TABLE horae_jobs (
+    id {numbered},
+    type VARCHAR(200) NOT NULL,
+    queue VARCHAR(200) NOT NULL,
+    priority INTEGER NOT NULL,
+    state VARCHAR(16) NOT NULL,
+    label VARCHAR(128),
+    progress_percentage SMALLINT DEFAULT 0 NOT NULL,
+    owner VARCHAR(200),
+    params {json},
+    result {json},
+    error TEXT,
+    human_readable_error TEXT,
+    attempt INTEGER DEFAULT 0 NOT NULL,
+    max_attempts INTEGER DEFAULT 1 NOT NULL,
+    backoff {json},
+    lease BIGINT DEFAULT 0 NOT NULL,
+    node_id VARCHAR(64),
+    unique_key VARCHAR(200),
+    run_at {instant} NOT NULL,
+    created_at {instant} NOT NULL,
+    updated_at {instant} NOT NULL,
+    started_at {instant},
+    finished_at {instant},
+    cancelled_by VARCHAR(200),
+    meta {json} DEFAULT '{{}}' NOT NULL,
+    schedule_id {id},
+    nominal_time {instant},
+    deployment_id {id},
+    max_runtime FLOAT,
+    run_reason VARCHAR(32),
+    retry_of {id},
+    hook_owed VARCHAR(32),
+    hook_taken_at {instant},
+    retry_reason TEXT,
+    waits_for VARCHAR(16),
+    limits {json},
+    lane_id {id},
+    group_id {id},
+    awaited SMALLINT,
+    key_is_shared BOOLEAN,
+    expires_at {instant},
+    tags {json},
+    sent_at {instant},
+    CONSTRAINT horae_jobs_state CHECK (state = 'pending' OR state = 'started'
+        OR state = 'finished' OR state = 'failed' OR state = 'cancelled'),
+    CONSTRAINT horae_jobs_ended CHECK ((finished_at IS NULL)
+        = (state = 'pending' OR state = 'started')),
+    CONSTRAINT horae_jobs_held CHECK
+        ((node_id IS NULL OR (state <> 'pending' AND state <> 'finished'))
+        AND (node_id IS NOT NULL OR state <> 'started')),
+    CONSTRAINT horae_jobs_readable CHECK
+        (lease < 4611686018427387904 AND attempt < 1073741824 AND {is_object}
+        AND run_at {in_range} AND nominal_time {in_range} AND expires_at {in_range}{by_clock})
+);
+CREATE TABLE horae_job_attempts (
+    job_id {id} NOT NULL,
+    lease BIGINT NOT NULL,
+    attempt INTEGER NOT NULL,
+    node_id VARCHAR(64),
+    started_at {instant} NOT NULL,
+    finished_at {instant} NOT NULL,
+    outcome VARCHAR(16) NOT NULL,
+    error TEXT,
+    traceback TEXT,
+    CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease),
+    CONSTRAINT horae_job_attempts_outcome CHECK (outcome = 'finished' OR outcome = 'failed'
+        OR outcome = 'cancelled' OR outcome = 'timed_out' OR outcome = 'crashed'
+        OR outcome = 'snoozed' OR outcome = 'interrupted')
+);
+CREATE TABLE horae_job_logs (
+    job_id {id} NOT NULL,
+    lease BIGINT NOT NULL,
+    line INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    at {instant} NOT NULL,
+    level SMALLINT NOT NULL,
+    logger VARCHAR(200) NOT NULL,
+    message TEXT NOT NULL,
+    dropped INTEGER,
+    CONSTRAINT horae_job_logs_pkey PRIMARY KEY (job_id, lease, line),
+    CONSTRAINT horae_job_logs_dropped CHECK (dropped > 0)
+);
+CREATE TABLE horae_job_tags (
+    tag VARCHAR(200) NOT NULL,
+    job_id {id} NOT NULL,
+    CONSTRAINT horae_job_tags_pkey PRIMARY KEY (tag, job_id)
+);
+CREATE TABLE horae_bulk_runs (
+    job_id {id} NOT NULL,
+    lease BIGINT NOT NULL,
+    reached {id} NOT NULL,
+    total BIGINT,
+    changed BIGINT DEFAULT 0 NOT NULL,
+    skipped BIGINT DEFAULT 0 NOT NULL,
+    failed BIGINT DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_bulk_runs_pkey PRIMARY KEY (job_id)
+);
+CREATE TABLE horae_groups (
+    id {numbered},
+    owner VARCHAR(200),
+    on_failure VARCHAR(16) NOT NULL,
+    then_id {id},
+    total BIGINT DEFAULT 0 NOT NULL,
+    finished BIGINT DEFAULT 0 NOT NULL,
+    failed BIGINT DEFAULT 0 NOT NULL,
+    cancelled BIGINT DEFAULT 0 NOT NULL,
+    created_at {instant} NOT NULL,
+    inserting_at {instant},
+    cancelled_at {instant},
+    cancelled_by VARCHAR(200),
+    ended_at {instant},
+    CONSTRAINT horae_groups_on_failure CHECK (on_failure IN ('continue', 'cancel')),
+    CONSTRAINT horae_groups_counts CHECK (finished >= 0 AND failed >= 0 AND cancelled >= 0
+        AND finished + failed + cancelled <= total),
+    CONSTRAINT horae_groups_ended CHECK (ended_at IS NULL
+        OR (finished + failed + cancelled = total AND inserting_at IS NULL))
+);
+CREATE TABLE horae_group_parts (
+    group_id {id} NOT NULL,
+    first_id {id} NOT NULL,
+    last_id {id} NOT NULL,
+    CONSTRAINT horae_group_parts_pkey PRIMARY KEY (group_id, first_id)
+);
+CREATE TABLE horae_dependencies (
+    after_id {id} NOT NULL,
+    job_id {id} NOT NULL,
+    on_failure VARCHAR(16) NOT NULL,
+    ended BOOLEAN DEFAULT {false} NOT NULL,
+    CONSTRAINT horae_dependencies_pkey PRIMARY KEY (after_id, job_id),
+    CONSTRAINT horae_dependencies_on_failure CHECK (on_failure IN ('cancel', 'fail', 'run'))
+);
+CREATE TABLE horae_limits (
+    name VARCHAR(200) NOT NULL,
+    declared {json},
+    changed {json},
+    concurrency INTEGER,
+    CONSTRAINT horae_limits_pkey PRIMARY KEY (name)
+);
+CREATE TABLE horae_limit_buckets (
+    id {numbered},
+    limit_name VARCHAR(200) NOT NULL,
+    "key" VARCHAR(200) NOT NULL,
+    state {json},
+    waiting BOOLEAN DEFAULT {false} NOT NULL,
+    opens_at BIGINT,
+    fresh_at BIGINT DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_limit_buckets_limit_name_key_key UNIQUE (limit_name, "key")
+);
+CREATE TABLE horae_lanes (
+    id {numbered},
+    identity VARCHAR(64) NOT NULL,
+    queue VARCHAR(200) NOT NULL,
+    type VARCHAR(200) NOT NULL,
+    priority INTEGER NOT NULL,
+    owner VARCHAR(200),
+    weight INTEGER NOT NULL,
+    place BIGINT,
+    turn BIGINT DEFAULT 0 NOT NULL,
+    held_by {id},
+    CONSTRAINT horae_lanes_identity_key UNIQUE (identity)
+);
+CREATE TABLE horae_lane_buckets (
+    lane_id {id} NOT NULL,
+    bucket_id {id} NOT NULL,
+    CONSTRAINT horae_lane_buckets_pkey PRIMARY KEY (lane_id, bucket_id)
+);
+CREATE TABLE horae_nodes (
+    id VARCHAR(64) NOT NULL,
+    name VARCHAR(200) NOT NULL,
+    host VARCHAR(300) NOT NULL,
+    pid INTEGER NOT NULL,
+    version VARCHAR(50) NOT NULL,
+    roles {json} NOT NULL,
+    queues {json},
+    types {json} NOT NULL,
+    concurrency INTEGER NOT NULL,
+    lock_key BIGINT,
+    started_at {instant} NOT NULL,
+    heartbeat_at {instant} NOT NULL,
+    process_ended BOOLEAN DEFAULT {false} NOT NULL,
+    CONSTRAINT horae_nodes_pkey PRIMARY KEY (id)
+);
+CREATE TABLE horae_queues (
+    name VARCHAR(200) NOT NULL,
+    paused_at {instant},
+    note TEXT,
+    concurrency_limit INTEGER CONSTRAINT horae_queues_limit CHECK (concurrency_limit > 0),
+    opened_at {instant},
+    fair_by VARCHAR(200),
+    limits {json},
+    declared {json},
+    backend VARCHAR(200),
+    CONSTRAINT horae_queues_pkey PRIMARY KEY (name)
+);
+CREATE TABLE horae_deployments (
+    id {numbered},
+    "key" VARCHAR(64) NOT NULL,
+    module VARCHAR(200) NOT NULL,
+    schema TEXT NOT NULL,
+    schema_hash VARCHAR(64) NOT NULL,
+    min_replicas INTEGER NOT NULL,
+    created_at {instant} NOT NULL,
+    ended_at {instant},
+    replaced_by {id},
+    CONSTRAINT horae_deployments_min_replicas CHECK (min_replicas >= 0),
+    CONSTRAINT horae_deployments_replaced CHECK (replaced_by IS NULL OR ended_at IS NOT NULL),
+    CONSTRAINT horae_deployments_key_key UNIQUE ("key"),
+    CONSTRAINT horae_deployments_replaced_by_fkey FOREIGN KEY(replaced_by)
+        REFERENCES horae_deployments (id) ON DELETE SET NULL
+);
+CREATE TABLE horae_schedules (
+    id {numbered},
+    name VARCHAR(200) NOT NULL,
+    module VARCHAR(200) DEFAULT '' NOT NULL,
+    deployment_id {id},
+    job_type VARCHAR(200) NOT NULL,
+    params {json},
+    trigger_kind VARCHAR(16) NOT NULL,
+    "trigger" TEXT NOT NULL,
+    timezone VARCHAR(64) NOT NULL,
+    queue VARCHAR(200) NOT NULL,
+    priority INTEGER NOT NULL,
+    rules {json} NOT NULL,
+    enabled BOOLEAN NOT NULL,
+    disabled_reason VARCHAR(32),
+    pause_note TEXT,
+    partition SMALLINT NOT NULL,
+    state VARCHAR(16) NOT NULL,
+    run_token BIGINT,
+    started_at {instant},
+    next_start {instant},
+    last_tick {instant},
+    created_by VARCHAR(64),
+    created_at {instant} NOT NULL,
+    version INTEGER DEFAULT 1 NOT NULL,
+    updated_at {instant},
+    overrides {json},
+    calendar_days {json},
+    skip_until {instant},
+    skip_reason VARCHAR(32),
+    moved_start {instant},
+    backfill_next {instant},
+    limits {json},
+    tags {json},
+    max_attempts INTEGER,
+    CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
+    CONSTRAINT horae_schedules_state CHECK
+        (state IN ('idle', 'executing', 'terminating', 'disabled')),
+    CONSTRAINT horae_schedules_running CHECK
+        ((run_token IS NOT NULL) = (state IN ('executing', 'terminating'))),
+    CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
+    CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),
+    CONSTRAINT horae_schedules_waiting CHECK
+        (state <> 'idle' OR (enabled AND next_start IS NOT NULL)),
+    CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id)
+        REFERENCES horae_deployments (id) ON DELETE SET NULL
+);
+CREATE TABLE horae_schedule_statistics (
+    schedule_id {id} NOT NULL,
+    last_start {instant},
+    last_finish {instant},
+    last_successful_finish {instant},
+    last_run_success BOOLEAN,
+    total_runs BIGINT DEFAULT 0 NOT NULL,
+    total_successes BIGINT DEFAULT 0 NOT NULL,
+    total_failures BIGINT DEFAULT 0 NOT NULL,
+    total_crashes BIGINT DEFAULT 0 NOT NULL,
+    total_duration FLOAT DEFAULT 0 NOT NULL,
+    total_duration_failures FLOAT DEFAULT 0 NOT NULL,
+    consecutive_failures INTEGER DEFAULT 0 NOT NULL,
+    consecutive_crashes INTEGER DEFAULT 0 NOT NULL,
+    CONSTRAINT horae_schedule_statistics_pkey PRIMARY KEY (schedule_id),
+    CONSTRAINT horae_schedule_statistics_total_runs CHECK
+        (total_runs = total_successes + total_failures + total_crashes),
+    CONSTRAINT horae_schedule_statistics_schedule_id_fkey FOREIGN KEY(schedule_id)
+        REFERENCES horae_schedules (id) ON DELETE CASCADE
+);
+CREATE TABLE horae_ticks (
+    schedule_id {id} NOT NULL,
+    nominal_time {instant} NOT NULL,
+    until {instant} NOT NULL,
+    count BIGINT NOT NULL,
+    decision VARCHAR(16) NOT NULL,
+    reason VARCHAR(32) NOT NULL,
+    job_id {id},
+    decided_at {instant} NOT NULL,
+    decided_by VARCHAR(64),
+    retried_as {id},
+    CONSTRAINT horae_ticks_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_ticks_decision CHECK
+        (decision IN ('fired', 'coalesced', 'skipped', 'missed')),
+    CONSTRAINT horae_ticks_range CHECK (count >= 1 AND until >= nominal_time),
+    CONSTRAINT horae_ticks_job CHECK ((decision = 'fired') = (job_id IS NOT NULL)),
+    CONSTRAINT horae_ticks_fired CHECK (decision <> 'fired' OR count = 1),
+    CONSTRAINT horae_ticks_schedule_id_fkey FOREIGN KEY(schedule_id)
+        REFERENCES horae_schedules (id) ON DELETE CASCADE
+);
+CREATE TABLE horae_backfill_times (
+    schedule_id {id} NOT NULL,
+    nominal_time {instant} NOT NULL,
+    requested_at {instant} NOT NULL,
+    CONSTRAINT horae_backfill_times_pkey PRIMARY KEY (schedule_id, nominal_time),
+    CONSTRAINT horae_backfill_times_schedule_id_fkey FOREIGN KEY(schedule_id)
+        REFERENCES horae_schedules (id) ON DELETE CASCADE
+);
+CREATE TABLE horae_audit (
+    id {numbered},
+    at {instant} NOT NULL,
+    actor VARCHAR(200) NOT NULL,
+    action VARCHAR(100) NOT NULL,
+    target VARCHAR(300) NOT NULL,
+    outcome VARCHAR(100) NOT NULL,
+    note TEXT,
+    channel VARCHAR(16) CONSTRAINT horae_audit_readable CHECK (at {in_range}),
+    "before" {json},
+    "after" {json}
+);
+CREATE TABLE horae_sessions (
+    key_hash VARCHAR(64) NOT NULL,
+    token_hash VARCHAR(64) NOT NULL,
+    created_at {instant} NOT NULL,
+    expires_at {instant} NOT NULL,
+    CONSTRAINT horae_sessions_pkey PRIMARY KEY (key_hash)
+);
+CREATE TABLE horae_history (
+    seconds INTEGER NOT NULL,
+    start {instant} NOT NULL,
+    everything {json} NOT NULL,
+    queues {json} NOT NULL,
+    types {json} NOT NULL,
+    CONSTRAINT horae_history_pkey PRIMARY KEY (seconds, start),
+    CONSTRAINT horae_history_seconds CHECK (seconds > 0)
+);
+CREATE TABLE horae_history_state (
+    id SMALLINT NOT NULL,
+    reached {instant} NOT NULL,
+    behind {json} NOT NULL,
+    CONSTRAINT horae_history_state_pkey PRIMARY KEY (id),
+    CONSTRAINT horae_history_state_only_row CHECK (id = 1)
+);
 CREATE INDEX horae_audit_at ON horae_audit (at);
 CREATE INDEX horae_audit_target ON horae_audit (target, id);
 CREATE INDEX horae_dependencies_job_id_ended ON horae_dependencies (job_id, ended);
@@ -108,13 +446,34 @@ CREATE INDEX horae_schedules_options ON horae_schedules (id)
     WHERE limits IS NOT NULL OR tags IS NOT NULL OR max_attempts IS NOT NULL;
 CREATE INDEX horae_schedules_running ON horae_schedules (run_token) WHERE run_token IS NOT NULL;
 CREATE INDEX horae_schedules_updated ON horae_schedules (updated_at);
-CREATE INDEX horae_sessions_expires_at ON horae_sessions (expires_at)
+CREATE INDEX horae_sessions_expires_at ON horae_sessions (expires_at);
 """
-SQLITE_INDEXES: Final = """
-CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
-CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 1000000
-"""
-POSTGRESQL_INDEXES: Final = """
+# PostgreSQL has the live tables, which SQLite has in a side-car file. They are unlogged: each job
+# is written ten times a second, and may be lost with the server.
+ONLY_ON: Final = {
+    "postgresql": """
+CREATE UNLOGGED TABLE horae_live_jobs (
+    job_id BIGINT NOT NULL,
+    lease BIGINT NOT NULL,
+    label VARCHAR(128),
+    progress_percentage SMALLINT NOT NULL,
+    updated_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT horae_live_jobs_pkey PRIMARY KEY (job_id)
+);
+CREATE UNLOGGED TABLE horae_live_cancels (
+    job_id BIGINT NOT NULL,
+    requested_by VARCHAR(200),
+    requested_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    forced BOOLEAN DEFAULT false NOT NULL,
+    CONSTRAINT horae_live_cancels_pkey PRIMARY KEY (job_id)
+);
+CREATE UNLOGGED TABLE horae_live_waits (
+    job_id BIGINT NOT NULL,
+    lease BIGINT NOT NULL,
+    group_id BIGINT,
+    awaited_job BIGINT,
+    awaited_group BIGINT
+);
 CREATE INDEX horae_jobs_slow ON horae_jobs (id)
     WHERE finished_at - started_at > interval '1 seconds';
 CREATE INDEX horae_jobs_ended_values ON horae_jobs (finished_at, type text_pattern_ops, queue,
@@ -122,459 +481,27 @@ CREATE INDEX horae_jobs_ended_values ON horae_jobs (finished_at, type text_patte
     WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH
     (gin_pending_list_limit = 512)
-    WHERE params IS NOT NULL AND finished_at IS NOT NULL
-"""
+    WHERE params IS NOT NULL AND finished_at IS NOT NULL;
+""",
+    "sqlite": """
+CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX horae_jobs_slow ON horae_jobs (id) WHERE finished_at - started_at > 1000000;
+""",
+}
 
 
 def upgrade() -> None:
     """Apply."""
-    is_postgresql = op.get_context().dialect.name == "postgresql"
-    # The range is that of Python, less a day at either end, so that every moment can be shown in
-    # any time zone.
-    first, last = (
-        ("timestamptz '0001-01-02T00:00:00+00:00'", "timestamptz '9999-12-31T00:00:00+00:00'")
-        if is_postgresql
-        else ("-62135510400000000", "253402214400000000")
-    )
-    moments = ["run_at", "nominal_time", "expires_at"]
-    if not is_postgresql:
-        moments += ["created_at", "updated_at", "started_at", "finished_at"]
-    readable = [
-        "lease < 4611686018427387904 AND attempt < 1073741824",
-        "jsonb_typeof(meta) = 'object'"
-        if is_postgresql
-        else "CASE WHEN json_valid(meta) THEN json_type(meta) = 'object' ELSE 0 END",
-        *(f"{moment} BETWEEN {first} AND {last}" for moment in moments),
-    ]
-    op.create_table(
-        "horae_jobs",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("type", sa.String(200), nullable=False),
-        sa.Column("queue", sa.String(200), nullable=False),
-        sa.Column("priority", sa.Integer, nullable=False),
-        sa.Column("state", sa.String(16), nullable=False),
-        sa.Column("label", sa.String(128)),
-        sa.Column("progress_percentage", sa.SmallInteger, nullable=False, server_default=zero),
-        sa.Column("owner", sa.String(200)),
-        sa.Column("params", json),
-        sa.Column("result", json),
-        sa.Column("error", sa.Text),
-        sa.Column("human_readable_error", sa.Text),
-        sa.Column("attempt", sa.Integer, nullable=False, server_default=zero),
-        sa.Column("max_attempts", sa.Integer, nullable=False, server_default=sa.text("1")),
-        sa.Column("backoff", json),
-        sa.Column("lease", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("node_id", sa.String(64)),
-        sa.Column("unique_key", sa.String(200)),
-        sa.Column("run_at", instant, nullable=False),
-        sa.Column("created_at", instant, nullable=False),
-        sa.Column("updated_at", instant, nullable=False),
-        sa.Column("started_at", instant),
-        sa.Column("finished_at", instant),
-        sa.Column("cancelled_by", sa.String(200)),
-        sa.Column("meta", json, nullable=False, server_default=sa.text("'{}'")),
-        sa.Column("schedule_id", row_id),
-        sa.Column("nominal_time", instant),
-        sa.Column("deployment_id", row_id),
-        sa.Column("max_runtime", sa.Float),
-        sa.Column("run_reason", sa.String(32)),
-        sa.Column("retry_of", row_id),
-        sa.Column("hook_owed", sa.String(32)),
-        sa.Column("hook_taken_at", instant),
-        sa.Column("retry_reason", sa.Text),
-        sa.Column("waits_for", sa.String(16)),
-        sa.Column("limits", json),
-        sa.Column("lane_id", row_id),
-        sa.Column("group_id", row_id),
-        sa.Column("awaited", sa.SmallInteger),
-        sa.Column("key_is_shared", sa.Boolean),
-        sa.Column("expires_at", instant),
-        sa.Column("tags", json),
-        sa.Column("sent_at", instant),
-        sa.CheckConstraint(
-            "state = 'pending' OR state = 'started' OR state = 'finished' OR state = 'failed' OR "
-            "state = 'cancelled'",
-            name="state",
-        ),
-        sa.CheckConstraint(
-            "(finished_at IS NULL) = (state = 'pending' OR state = 'started')", name="ended"
-        ),
-        sa.CheckConstraint(
-            "(node_id IS NULL OR (state <> 'pending' AND state <> 'finished')) AND (node_id IS NOT"
-            " NULL OR state <> 'started')",
-            name="held",
-        ),
-        sa.CheckConstraint(" AND ".join(readable), name="readable"),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_job_attempts",
-        sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("lease", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("attempt", sa.Integer, nullable=False),
-        sa.Column("node_id", sa.String(64)),
-        sa.Column("started_at", instant, nullable=False),
-        sa.Column("finished_at", instant, nullable=False),
-        sa.Column("outcome", sa.String(16), nullable=False),
-        sa.Column("error", sa.Text),
-        sa.Column("traceback", sa.Text),
-        sa.CheckConstraint(
-            "outcome = 'finished' OR outcome = 'failed' OR outcome = 'cancelled' OR outcome = "
-            "'timed_out' OR outcome = 'crashed' OR outcome = 'snoozed' OR outcome = 'interrupted'",
-            name="outcome",
-        ),
-    )
-    op.create_table(
-        "horae_job_logs",
-        sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("lease", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("line", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("attempt", sa.Integer, nullable=False),
-        sa.Column("at", instant, nullable=False),
-        sa.Column("level", sa.SmallInteger, nullable=False),
-        sa.Column("logger", sa.String(200), nullable=False),
-        sa.Column("message", sa.Text, nullable=False),
-        sa.Column("dropped", sa.Integer),
-        sa.CheckConstraint("dropped > 0", name="dropped"),
-    )
-    op.create_table(
-        "horae_job_tags",
-        sa.Column("tag", sa.String(200), primary_key=True),
-        sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-    )
-    op.create_table(
-        "horae_bulk_runs",
-        sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("lease", sa.BigInteger, nullable=False),
-        sa.Column("reached", row_id, nullable=False),
-        sa.Column("total", sa.BigInteger),
-        sa.Column("changed", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("skipped", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("failed", sa.BigInteger, nullable=False, server_default=zero),
-    )
-    op.create_table(
-        "horae_groups",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("owner", sa.String(200)),
-        sa.Column("on_failure", sa.String(16), nullable=False),
-        sa.Column("then_id", row_id),
-        sa.Column("total", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("finished", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("failed", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("cancelled", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("created_at", instant, nullable=False),
-        sa.Column("inserting_at", instant),
-        sa.Column("cancelled_at", instant),
-        sa.Column("cancelled_by", sa.String(200)),
-        sa.Column("ended_at", instant),
-        sa.CheckConstraint("on_failure IN ('continue', 'cancel')", name="on_failure"),
-        sa.CheckConstraint(
-            "finished >= 0 AND failed >= 0 AND cancelled >= 0 AND finished + failed + cancelled "
-            "<= total",
-            name="counts",
-        ),
-        sa.CheckConstraint(
-            "ended_at IS NULL OR (finished + failed + cancelled = total AND inserting_at IS NULL)",
-            name="ended",
-        ),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_group_parts",
-        sa.Column("group_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("first_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("last_id", row_id, nullable=False),
-    )
-    op.create_table(
-        "horae_dependencies",
-        sa.Column("after_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("on_failure", sa.String(16), nullable=False),
-        sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
-        sa.CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="on_failure"),
-    )
-    op.create_table(
-        "horae_limits",
-        sa.Column("name", sa.String(200), primary_key=True),
-        sa.Column("declared", json),
-        sa.Column("changed", json),
-        sa.Column("concurrency", sa.Integer),
-    )
-    op.create_table(
-        "horae_limit_buckets",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("limit_name", sa.String(200), nullable=False),
-        sa.Column("key", sa.String(200), nullable=False),
-        sa.Column("state", json),
-        sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.false()),
-        sa.Column("opens_at", sa.BigInteger),
-        sa.Column("fresh_at", sa.BigInteger, nullable=False, server_default=zero),
-        sa.UniqueConstraint("limit_name", "key"),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_lanes",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("identity", sa.String(64), unique=True, nullable=False),
-        sa.Column("queue", sa.String(200), nullable=False),
-        sa.Column("type", sa.String(200), nullable=False),
-        sa.Column("priority", sa.Integer, nullable=False),
-        sa.Column("owner", sa.String(200)),
-        sa.Column("weight", sa.Integer, nullable=False),
-        sa.Column("place", sa.BigInteger),
-        sa.Column("turn", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("held_by", row_id),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_lane_buckets",
-        sa.Column("lane_id", row_id, primary_key=True, autoincrement=False),
-        sa.Column("bucket_id", row_id, primary_key=True, autoincrement=False),
-    )
-    op.create_table(
-        "horae_nodes",
-        sa.Column("id", sa.String(64), primary_key=True),
-        sa.Column("name", sa.String(200), nullable=False),
-        sa.Column("host", sa.String(300), nullable=False),
-        sa.Column("pid", sa.Integer, nullable=False),
-        sa.Column("version", sa.String(50), nullable=False),
-        sa.Column("roles", json, nullable=False),
-        sa.Column("queues", json),
-        sa.Column("types", json, nullable=False),
-        sa.Column("concurrency", sa.Integer, nullable=False),
-        sa.Column("lock_key", sa.BigInteger),
-        sa.Column("started_at", instant, nullable=False),
-        sa.Column("heartbeat_at", instant, nullable=False),
-        sa.Column("process_ended", sa.Boolean, nullable=False, server_default=sa.false()),
-    )
-    op.create_table(
-        "horae_queues",
-        sa.Column("name", sa.String(200), primary_key=True),
-        sa.Column("paused_at", instant),
-        sa.Column("note", sa.Text),
-        sa.Column(
-            "concurrency_limit",
-            sa.Integer,
-            sa.CheckConstraint("concurrency_limit > 0", name="limit"),
-        ),
-        sa.Column("opened_at", instant),
-        sa.Column("fair_by", sa.String(200)),
-        sa.Column("limits", json),
-        sa.Column("declared", json),
-        sa.Column("backend", sa.String(200)),
-    )
-    op.create_table(
-        "horae_deployments",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("key", sa.String(64), unique=True, nullable=False),
-        sa.Column("module", sa.String(200), nullable=False),
-        sa.Column("schema", sa.Text, nullable=False),
-        sa.Column("schema_hash", sa.String(64), nullable=False),
-        sa.Column("min_replicas", sa.Integer, nullable=False),
-        sa.Column("created_at", instant, nullable=False),
-        sa.Column("ended_at", instant),
-        sa.Column(
-            "replaced_by", row_id, sa.ForeignKey("horae_deployments.id", ondelete="SET NULL")
-        ),
-        sa.CheckConstraint("min_replicas >= 0", name="min_replicas"),
-        sa.CheckConstraint("replaced_by IS NULL OR ended_at IS NOT NULL", name="replaced"),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_schedules",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("name", sa.String(200), nullable=False),
-        sa.Column("module", sa.String(200), nullable=False, server_default=sa.text("''")),
-        sa.Column(
-            "deployment_id", row_id, sa.ForeignKey("horae_deployments.id", ondelete="SET NULL")
-        ),
-        sa.Column("job_type", sa.String(200), nullable=False),
-        sa.Column("params", json),
-        sa.Column("trigger_kind", sa.String(16), nullable=False),
-        sa.Column("trigger", sa.Text, nullable=False),
-        sa.Column("timezone", sa.String(64), nullable=False),
-        sa.Column("queue", sa.String(200), nullable=False),
-        sa.Column("priority", sa.Integer, nullable=False),
-        sa.Column("rules", json, nullable=False),
-        sa.Column("enabled", sa.Boolean, nullable=False),
-        sa.Column("disabled_reason", sa.String(32)),
-        sa.Column("pause_note", sa.Text),
-        sa.Column("partition", sa.SmallInteger, nullable=False),
-        sa.Column("state", sa.String(16), nullable=False),
-        sa.Column("run_token", sa.BigInteger),
-        sa.Column("started_at", instant),
-        sa.Column("next_start", instant),
-        sa.Column("last_tick", instant),
-        sa.Column("created_by", sa.String(64)),
-        sa.Column("created_at", instant, nullable=False),
-        sa.Column("version", sa.Integer, nullable=False, server_default=sa.text("1")),
-        sa.Column("updated_at", instant),
-        sa.Column("overrides", json),
-        sa.Column("calendar_days", json),
-        sa.Column("skip_until", instant),
-        sa.Column("skip_reason", sa.String(32)),
-        sa.Column("moved_start", instant),
-        sa.Column("backfill_next", instant),
-        sa.Column("limits", json),
-        sa.Column("tags", json),
-        sa.Column("max_attempts", sa.Integer),
-        sa.CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
-        sa.CheckConstraint(
-            "state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"
-        ),
-        sa.CheckConstraint(
-            "(run_token IS NOT NULL) = (state IN ('executing', 'terminating'))", name="running"
-        ),
-        sa.CheckConstraint("enabled = (disabled_reason IS NULL)", name="enabled"),
-        sa.CheckConstraint("partition BETWEEN 0 AND 1023", name="partition"),
-        sa.CheckConstraint(
-            "state <> 'idle' OR (enabled AND next_start IS NOT NULL)", name="waiting"
-        ),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_schedule_statistics",
-        sa.Column(
-            "schedule_id",
-            row_id,
-            sa.ForeignKey("horae_schedules.id", ondelete="CASCADE"),
-            primary_key=True,
-            autoincrement=False,
-        ),
-        sa.Column("last_start", instant),
-        sa.Column("last_finish", instant),
-        sa.Column("last_successful_finish", instant),
-        sa.Column("last_run_success", sa.Boolean),
-        sa.Column("total_runs", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("total_successes", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("total_failures", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("total_crashes", sa.BigInteger, nullable=False, server_default=zero),
-        sa.Column("total_duration", sa.Float, nullable=False, server_default=zero),
-        sa.Column("total_duration_failures", sa.Float, nullable=False, server_default=zero),
-        sa.Column("consecutive_failures", sa.Integer, nullable=False, server_default=zero),
-        sa.Column("consecutive_crashes", sa.Integer, nullable=False, server_default=zero),
-        sa.CheckConstraint(
-            "total_runs = total_successes + total_failures + total_crashes", name="total_runs"
-        ),
-    )
-    op.create_table(
-        "horae_ticks",
-        sa.Column(
-            "schedule_id",
-            row_id,
-            sa.ForeignKey("horae_schedules.id", ondelete="CASCADE"),
-            primary_key=True,
-            autoincrement=False,
-        ),
-        sa.Column("nominal_time", instant, primary_key=True),
-        sa.Column("until", instant, nullable=False),
-        sa.Column("count", sa.BigInteger, nullable=False),
-        sa.Column("decision", sa.String(16), nullable=False),
-        sa.Column("reason", sa.String(32), nullable=False),
-        sa.Column("job_id", row_id),
-        sa.Column("decided_at", instant, nullable=False),
-        sa.Column("decided_by", sa.String(64)),
-        sa.Column("retried_as", row_id),
-        sa.CheckConstraint(
-            "decision IN ('fired', 'coalesced', 'skipped', 'missed')", name="decision"
-        ),
-        sa.CheckConstraint("count >= 1 AND until >= nominal_time", name="range"),
-        sa.CheckConstraint("(decision = 'fired') = (job_id IS NOT NULL)", name="job"),
-        sa.CheckConstraint("decision <> 'fired' OR count = 1", name="fired"),
-    )
-    op.create_table(
-        "horae_backfill_times",
-        sa.Column(
-            "schedule_id",
-            row_id,
-            sa.ForeignKey("horae_schedules.id", ondelete="CASCADE"),
-            primary_key=True,
-            autoincrement=False,
-        ),
-        sa.Column("nominal_time", instant, primary_key=True),
-        sa.Column("requested_at", instant, nullable=False),
-    )
-    op.create_table(
-        "horae_audit",
-        sa.Column("id", row_id, primary_key=True, autoincrement=True),
-        sa.Column("at", instant, nullable=False),
-        sa.Column("actor", sa.String(200), nullable=False),
-        sa.Column("action", sa.String(100), nullable=False),
-        sa.Column("target", sa.String(300), nullable=False),
-        sa.Column("outcome", sa.String(100), nullable=False),
-        sa.Column("note", sa.Text),
-        sa.Column(
-            "channel",
-            sa.String(16),
-            sa.CheckConstraint(f"at BETWEEN {first} AND {last}", name="readable"),
-        ),
-        sa.Column("before", json),
-        sa.Column("after", json),
-        sqlite_autoincrement=True,
-    )
-    op.create_table(
-        "horae_sessions",
-        sa.Column("key_hash", sa.String(64), primary_key=True),
-        sa.Column("token_hash", sa.String(64), nullable=False),
-        sa.Column("created_at", instant, nullable=False),
-        sa.Column("expires_at", instant, nullable=False),
-    )
-    op.create_table(
-        "horae_history",
-        sa.Column("seconds", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("start", instant, primary_key=True),
-        sa.Column("everything", json, nullable=False),
-        sa.Column("queues", json, nullable=False),
-        sa.Column("types", json, nullable=False),
-        sa.CheckConstraint("seconds > 0", name="seconds"),
-    )
-    op.create_table(
-        "horae_history_state",
-        sa.Column("id", sa.SmallInteger, primary_key=True, autoincrement=False),
-        sa.Column("reached", instant, nullable=False),
-        sa.Column("behind", json, nullable=False),
-        sa.CheckConstraint("id = 1", name="only_row"),
-    )
-    if is_postgresql:
-        # The tables are unlogged: each job is written ten times a second, and may be lost with the
-        # server.
-        op.create_table(
-            "horae_live_jobs",
-            sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-            sa.Column("lease", sa.BigInteger, nullable=False),
-            sa.Column("label", sa.String(128)),
-            sa.Column("progress_percentage", sa.SmallInteger, nullable=False),
-            sa.Column("updated_at", instant, nullable=False),
-            prefixes=["UNLOGGED"],
-        )
-        op.create_table(
-            "horae_live_cancels",
-            sa.Column("job_id", row_id, primary_key=True, autoincrement=False),
-            sa.Column("requested_by", sa.String(200)),
-            sa.Column("requested_at", instant, nullable=False),
-            sa.Column("forced", sa.Boolean, nullable=False, server_default=sa.false()),
-            prefixes=["UNLOGGED"],
-        )
-        op.create_table(
-            "horae_live_waits",
-            sa.Column("job_id", row_id, nullable=False),
-            sa.Column("lease", sa.BigInteger, nullable=False),
-            sa.Column("group_id", row_id),
-            sa.Column("awaited_job", row_id),
-            sa.Column("awaited_group", row_id),
-            prefixes=["UNLOGGED"],
-        )
-    for indexes in (INDEXES, POSTGRESQL_INDEXES if is_postgresql else SQLITE_INDEXES):
-        for statement in indexes.split(";"):
-            op.execute(" ".join(statement.split()))
-    op.add_column("horae_alembic_version", sa.Column("oldest_compatible", sa.String(32)))
+    dialect = op.get_context().dialect.name
+    statements = (ON_BOTH + ONLY_ON[dialect]).format(**SPELLED[dialect])
+    for statement in statements.strip().removesuffix(";").split(";\n"):
+        op.execute(statement)
+    op.execute("ALTER TABLE horae_alembic_version ADD COLUMN oldest_compatible VARCHAR(32)")
 
 
 def downgrade() -> None:
     """Take back."""
-    op.drop_column("horae_alembic_version", "oldest_compatible")
-    if op.get_context().dialect.name == "postgresql":
-        for live in ("waits", "cancels", "jobs"):
-            op.drop_table(f"horae_live_{live}")
-    for table in reversed(TABLES):
-        op.drop_table(f"horae_{table}")
+    op.execute("ALTER TABLE horae_alembic_version DROP COLUMN oldest_compatible")
+    made = ON_BOTH + ONLY_ON[op.get_context().dialect.name]
+    for table in reversed(re.findall(r"TABLE (\w+)", made)):
+        op.execute(f"DROP TABLE {table}")
