@@ -188,7 +188,7 @@ UPSERT: Final = _put_report.on_conflict_do_update(
 JOBS_KNOWN: Final = (
     union(
         *(
-            select(table.c.job_id).where(table.c.job_id > bindparam("after", type_=BigInteger()))
+            select(table.c.job_id).where(table.c.job_id > bindparam("after"))
             for table in (live_jobs, live_cancels, live_waits)
         )
     )

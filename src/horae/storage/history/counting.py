@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from horae.domain.history import BOUNDS, Ended, Figures
 from horae.domain.jobs import JobState
-from horae.storage.engine import Instant, PerDatabase
+from horae.storage.engine import PerDatabase
 from horae.storage.jobs import EVERY_QUEUE, IS_HELD, jobs, queues
 from horae.storage.operations import DURATION
 from horae.storage.operations.overview import PICK_UP
@@ -91,8 +91,8 @@ _ended = (
         _slot(DURATION).label("run"),
     )
     .where(
-        jobs.c.finished_at >= bindparam("since", type_=Instant()),
-        jobs.c.finished_at < bindparam("until", type_=Instant()),
+        jobs.c.finished_at >= bindparam("since"),
+        jobs.c.finished_at < bindparam("until"),
     )
     .limit(MOST_ENDED)
     .subquery("ended")

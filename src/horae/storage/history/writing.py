@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
-    Integer,
     Text,
     and_,
     bindparam,
@@ -87,7 +86,7 @@ ADVANCE: Final = (
     update(history_state)
     .where(
         history_state.c.id == ONLY_ROW,
-        history_state.c.reached == bindparam("before", type_=Instant()),
+        history_state.c.reached == bindparam("before"),
     )
     .values(reached=_until, behind=_behind)
     .returning(history_state.c.id)
@@ -98,22 +97,22 @@ _parts: dict[str, Any] = {
 PUT: Final = (
     insert(history)
     .values(
-        seconds=bindparam("seconds", type_=Integer()),
-        start=bindparam("start", type_=Instant()),
+        seconds=bindparam("seconds"),
+        start=bindparam("start"),
         **_parts,
     )
     .on_conflict_do_update(index_elements=[history.c.seconds, history.c.start], set_=_parts)
 )
-_of_length = history.c.seconds == bindparam("of_seconds", type_=Integer())
+_of_length = history.c.seconds == bindparam("of_seconds")
 _oldest = (
     select(history.c.start)
-    .where(_of_length, history.c.start < bindparam("oldest", type_=Instant()))
+    .where(_of_length, history.c.start < bindparam("oldest"))
     .order_by(history.c.start)
     .limit(MOST_REMOVED)
 )
 REMOVE: Final = delete(history).where(_of_length, history.c.start.in_(_oldest))
-_from = history.c.start >= bindparam("since", type_=Instant())
-_before = history.c.start < bindparam("before", type_=Instant())
+_from = history.c.start >= bindparam("since")
+_before = history.c.start < bindparam("before")
 _columns = (history.c.seconds, history.c.start, history.c.everything)
 BETWEEN: Final = (
     select(*_columns, history.c.queues, history.c.types)
@@ -125,7 +124,7 @@ _recent = or_(
     *(
         and_(
             history.c.seconds == shorter.seconds,
-            history.c.start >= bindparam(f"open_{shorter.seconds}", type_=Instant()),
+            history.c.start >= bindparam(f"open_{shorter.seconds}"),
         )
         for shorter in LENGTHS[:-1]
     )
@@ -135,7 +134,7 @@ _recent = or_(
 _first = select(func.min(history.c.start)).where(_of_length).scalar_subquery()
 # A length that a newer version added has no buckets of the time before.
 _before_the_first = and_(
-    history.c.seconds == bindparam("part_seconds", type_=Integer()),
+    history.c.seconds == bindparam("part_seconds"),
     or_(_first.is_(None), history.c.start < _first),
 )
 
@@ -145,7 +144,7 @@ def _reading(*columns: Any) -> Any:
     return select(*_columns, *columns).where(
         or_(
             _of_length,
-            and_(history.c.seconds < bindparam("of_seconds", type_=Integer()), _recent),
+            and_(history.c.seconds < bindparam("of_seconds"), _recent),
             _before_the_first,
         ),
         _from,

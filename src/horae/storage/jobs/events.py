@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from horae.domain.jobs import JobId, JobState
-from horae.storage.engine import Instant, database_now, member_of
+from horae.storage.engine import database_now, member_of
 from horae.storage.jobs.tables import jobs
 
 
@@ -41,7 +41,7 @@ CREATED: Final = (
 HELD: Final = select(*_VERSION).where(jobs.c.node_id.is_not(None)).limit(_limit)
 ENDED: Final = (
     select(*_VERSION)
-    .where(jobs.c.finished_at > bindparam("since", type_=Instant()))
+    .where(jobs.c.finished_at > bindparam("since"))
     .order_by(jobs.c.finished_at)
     .limit(_limit)
 )

@@ -11,10 +11,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
-    Integer,
     Select,
     String,
     Update,
@@ -97,10 +95,10 @@ _past_keeping = (
         or_(jobs.c.group_id.is_(None), ~_awaited.exists()),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
-        jobs.c.id > bindparam("after", type_=BigInteger()),
+        jobs.c.id > bindparam("after"),
         member_of(jobs.c.type, "types"),
     )
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 PAST_KEEPING: Final = _past_keeping.order_by(jobs.c.id)
 # The latest ends are found by the index of ends. Ordered by id, all older jobs would be read first.
@@ -119,13 +117,11 @@ def _take(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
 
 
 DUE: Final = select(jobs.c.type, func.count().label("waiting")).where(_due).group_by(jobs.c.type)
-_due_first = (
-    select(jobs.c.id).where(_due).order_by(jobs.c.id).limit(bindparam("limit", type_=Integer()))
-)
+_due_first = select(jobs.c.id).where(_due).order_by(jobs.c.id).limit(bindparam("limit"))
 TAKE: Final = _take(_due_first, jobs.c.hook_owed)
 TAKE_ONE: Final = _take(
     _due_first.where(
-        jobs.c.id == bindparam("job_id", type_=BigInteger()),
+        jobs.c.id == bindparam("job_id"),
         jobs.c.hook_owed != BEFORE_DELETE,  # the process that deletes the row calls it
     ),
     jobs.c.hook_owed,

@@ -6,7 +6,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Integer,
     Update,
     and_,
     bindparam,
@@ -34,7 +33,7 @@ def _make_due(held_back: ColumnElement[bool], *order: ColumnElement[Any]) -> Upd
         select(jobs.c.id)
         .where(held_back, jobs.c.run_at > database_now(), or_(_at_once, _retried))
         .order_by(*order)
-        .limit(bindparam("limit", type_=Integer()))
+        .limit(bindparam("limit"))
         .with_for_update(skip_locked=True)
     )
     after_delay = seconds_from_now(seconds_between(jobs.c.run_at, jobs.c.updated_at))

@@ -10,7 +10,6 @@ from sqlalchemy import (
     Connection,
     RowMapping,
     Select,
-    String,
     bindparam,
     delete,
     func,
@@ -72,7 +71,7 @@ _entries = select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
 LATEST: Final = (
     _entries.where(
         change_log.c.at > seconds_ago("seconds"),
-        change_log.c.action == bindparam("action", type_=String()),
+        change_log.c.action == bindparam("action"),
     )
     .order_by(change_log.c.at.desc(), change_log.c.id.desc())
     .limit(100)
@@ -81,7 +80,7 @@ _last_ids = (
     select(func.max(change_log.c.id).label("id"))
     .where(
         member_of(change_log.c.target, "targets"),
-        change_log.c.action == bindparam("action", type_=String()),
+        change_log.c.action == bindparam("action"),
         change_log.c.outcome == "done",
     )
     .group_by(change_log.c.target)

@@ -3,10 +3,9 @@
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select
 
 from horae.domain.jobs import ENDED, REPORTED, JobState, WaitsFor
-from horae.storage.engine import Instant
 from horae.storage.jobs import dependencies, group_parts, job_attempts, jobs
 from horae.storage.jobs.group_tables import groups
 
@@ -60,14 +59,12 @@ _older = jobs.alias("older")
 OLDER_JOB: Final = (
     select(_older.c.id)
     .where(
-        _older.c.finished_at < bindparam("before", type_=Instant()),
+        _older.c.finished_at < bindparam("before"),
         _older.c.node_id.is_(None),
         _older.c.hook_owed.is_(None),
         or_(_older.c.awaited.is_(None), _older.c.awaited == REPORTED),
         _older.c.type.in_(
-            select(jobs.c.type)
-            .where(jobs.c.group_id == bindparam("group_id", type_=BigInteger()))
-            .distinct()
+            select(jobs.c.type).where(jobs.c.group_id == bindparam("group_id")).distinct()
         ),
     )
     .limit(1)

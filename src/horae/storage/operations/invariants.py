@@ -344,7 +344,7 @@ DUE: Final = (
         func.count().label("number"),
         func.min(jobs.c.run_at).label("oldest"),
     )
-    .where(IS_READY, jobs.c.run_at <= bindparam("before", type_=Instant()))
+    .where(IS_READY, jobs.c.run_at <= bindparam("before"))
     .group_by(jobs.c.queue, jobs.c.type)
     .order_by(jobs.c.queue, jobs.c.type)
 )
@@ -364,18 +364,16 @@ WRONG_LANES: Final = (
 )
 """Jobs in lanes that do not exist, or that were made for other jobs."""
 UNFILED: Final = select(func.count().label("number"), func.min(jobs.c.id).label("first")).where(
-    IS_UNFILED, jobs.c.updated_at <= bindparam("before", type_=Instant())
+    IS_UNFILED, jobs.c.updated_at <= bindparam("before")
 )
 QUEUE_CHANGES: Final = (
     select(change_log.c.id)
-    .where(
-        change_log.c.action.like("queue.%"), change_log.c.at >= bindparam("after", type_=Instant())
-    )
+    .where(change_log.c.action.like("queue.%"), change_log.c.at >= bindparam("after"))
     .limit(1)
 )
 HELD: Final = (
     select(jobs.c.node_id, func.count().label("number"), func.min(jobs.c.id).label("first"))
-    .where(jobs.c.node_id.is_not(None), jobs.c.updated_at <= bindparam("before", type_=Instant()))
+    .where(jobs.c.node_id.is_not(None), jobs.c.updated_at <= bindparam("before"))
     .group_by(jobs.c.node_id)
     .order_by(jobs.c.node_id)
 )
@@ -383,11 +381,11 @@ HOOKS: Final = (
     select(jobs.c.type, func.count().label("number"), func.min(jobs.c.id).label("first"))
     .where(
         jobs.c.hook_owed.is_not(None),
-        jobs.c.finished_at <= bindparam("before", type_=Instant()),
+        jobs.c.finished_at <= bindparam("before"),
         jobs.c.node_id.is_(None),
         or_(
             jobs.c.hook_taken_at.is_(None),
-            jobs.c.hook_taken_at <= bindparam("before", type_=Instant()),
+            jobs.c.hook_taken_at <= bindparam("before"),
         ),
     )
     .group_by(jobs.c.type)
@@ -412,7 +410,7 @@ ENDED_RUNS: Final = (
         or_(
             jobs.c.id.is_(None),
             and_(
-                jobs.c.finished_at <= bindparam("before", type_=Instant()),
+                jobs.c.finished_at <= bindparam("before"),
                 jobs.c.node_id.is_(None),
             ),
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Text, bindparam, case, cast, func, null, select, update
+from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, select, update
 
 from horae.domain.limits import LimitNumbers
 from horae.storage.engine import Json, database_now, insert, microseconds_now, readable
@@ -75,7 +75,7 @@ DECLARE: Final = (
     .values(
         name=bindparam("name"),
         declared=cast(bindparam("numbers", type_=Text()), Json()),
-        concurrency=bindparam("most", type_=Integer()),
+        concurrency=bindparam("most"),
     )
     .on_conflict_do_nothing(index_elements=[limits.c.name])
 )
@@ -84,7 +84,7 @@ CHANGE: Final = (
     .where(limits.c.name == bindparam("limit_name"))
     .values(
         changed=cast(bindparam("numbers", type_=Text()), Json()),
-        concurrency=bindparam("most", type_=Integer()),
+        concurrency=bindparam("most"),
     )
 )
 # With this the next claim reads again what the old numbers held back until later.

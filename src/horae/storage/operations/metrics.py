@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
 from horae.domain.jobs import JobState
-from horae.storage.engine import Instant, seconds_from_now
+from horae.storage.engine import seconds_from_now
 from horae.storage.jobs import jobs
 from horae.storage.operations.overview import DURATION, LATE_BY, PICK_UP, TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
@@ -50,8 +50,8 @@ def _at_most(value: ColumnElement[float], bounds: tuple[float, ...]) -> list[Col
 
 
 _ended = (
-    jobs.c.finished_at > bindparam("since", type_=Instant()),
-    jobs.c.finished_at <= bindparam("until", type_=Instant()),
+    jobs.c.finished_at > bindparam("since"),
+    jobs.c.finished_at <= bindparam("until"),
 )
 TALLIES: Final = (
     select(

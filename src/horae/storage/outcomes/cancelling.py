@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from sqlalchemy import Connection, Executable, Integer, String, and_, bindparam, case, update
+from sqlalchemy import Connection, Executable, Integer, and_, bindparam, case, update
 
 from horae.domain.jobs import Job, JobEvent, JobId, JobState, state_after, states_before
 from horae.domain.names import LONGEST_NAME
@@ -32,7 +32,7 @@ CANCEL: Final = (
         progress_percentage=case(
             (_has_progressed, _reported_percentage), else_=jobs.c.progress_percentage
         ),
-        hook_owed=bindparam("hook_owed", type_=String()),
+        hook_owed=bindparam("hook_owed"),
         **ENDED_NOW,
     )
     .returning(*COLUMNS)

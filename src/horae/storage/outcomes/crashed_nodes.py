@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Integer, Select, and_, bindparam, func, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 
 from horae.domain.jobs import AttemptOutcome, Claim, JobId, JobState, NodeId
 from horae.storage.engine import member_of
@@ -41,7 +41,7 @@ ABANDONED: Final[Select[Any]] = (
     )
     # This is the order of the index; by id, SQLite would read the whole table.
     .order_by(jobs.c.node_id, jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
     .with_for_update(skip_locked=True, of=jobs)
 )
 CRASHES: Final = (

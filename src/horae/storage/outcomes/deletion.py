@@ -35,7 +35,7 @@ LARGE_VALUES: Final = select(jobs.c.id, _params.label("params"), _result.label("
 _after = bindparam("after", type_=BigInteger())
 ALL_LARGE_VALUES: Final = select(_params.label("params"), _result.label("result")).where(
     jobs.c.id > _after,
-    jobs.c.id <= bindparam("upto", type_=BigInteger()),
+    jobs.c.id <= bindparam("upto"),
     or_(_params.contains("$stored"), _result.contains("$stored")),
 )
 LAST_ID: Final = select(func.coalesce(func.max(jobs.c.id), 0))

@@ -113,7 +113,7 @@ _downstream = _found.union(
         dependencies.c.after_id == _found.c.job_id,
         ~dependencies.c.ended,
         dependencies.c.on_failure != OnDependencyFailure.RUN,
-        _found.c.level < bindparam("levels", type_=Integer()),
+        _found.c.level < bindparam("levels"),
     )
 )  # the jobs that wait for these, directly or indirectly, down to so many `levels`
 LOCK_WAITING: Final = (
@@ -178,13 +178,11 @@ FAIL_WAITING: Final = _end_waiting(
 CANCEL_GROUP: Final = (
     update(groups)
     .where(
-        groups.c.id == bindparam("group_id", type_=BigInteger()),
+        groups.c.id == bindparam("group_id"),
         groups.c.ended_at.is_(None),
         groups.c.cancelled_at.is_(None),
     )
-    .values(
-        cancelled_at=database_now(), cancelled_by=bindparam("by", type_=Text()), inserting_at=null()
-    )
+    .values(cancelled_at=database_now(), cancelled_by=bindparam("by"), inserting_at=null())
     .returning(*GROUP_COLUMNS)
 )
 OPEN_MEMBERS: Final = _some.where(IS_MEMBER_BETWEEN, jobs.c.finished_at.is_(None)).with_for_update()
@@ -193,7 +191,7 @@ CANCEL_MEMBERS: Final = (
     .where(jobs.c.finished_at.is_(None), member_of(jobs.c.id, "ids"))
     .values(
         state=state_after(JobEvent.CANCEL),
-        cancelled_by=bindparam("by", type_=Text()),
+        cancelled_by=bindparam("by"),
         hook_owed=ON_CANCELLED,
         awaited=NOW_REPORTED,
         **ENDED_NOW,

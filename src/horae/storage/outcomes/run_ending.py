@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Integer, and_, bindparam, func, not_, select
+from sqlalchemy import Connection, and_, bindparam, func, not_, select
 
 from horae.domain.jobs import JobId, JobState, NodeId
 from horae.domain.schedules import Overlap, Plan, Reason, RunEnded, RunOutcome
@@ -51,7 +51,7 @@ UNREPORTED_ENDS: Final = (
     .select_from(schedules.outerjoin(jobs, jobs.c.id == schedules.c.run_token))
     .where(schedules.c.run_token.is_not(None), not_(and_(jobs.c.id.is_not(None), IS_OPEN)))
     .order_by(schedules.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 
 _OUTCOMES: Final = {

@@ -109,7 +109,7 @@ EXPIRED_JOBS: Final = (
     )
     .where(jobs.c.state == JobState.PENDING, jobs.c.expires_at <= database_now())
     .order_by(jobs.c.expires_at)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 
 

@@ -26,8 +26,8 @@ _of_schedule = ticks.c.schedule_id == _schedule
 FIRED: Final = select(ticks.c.nominal_time).where(
     _of_schedule,
     ticks.c.decision == Decision.FIRED.value,
-    ticks.c.nominal_time >= bindparam("start", type_=Instant()),
-    ticks.c.nominal_time < bindparam("end", type_=Instant()),
+    ticks.c.nominal_time >= bindparam("start"),
+    ticks.c.nominal_time < bindparam("end"),
 )
 _newest: Final = jobs.alias("newest")
 _has_failed: Final = (
@@ -40,8 +40,8 @@ _has_failed: Final = (
 FIRED_WELL: Final = FIRED.where(~_has_failed)
 WAITING: Final = select(backfill_times.c.nominal_time).where(
     backfill_times.c.schedule_id == _schedule,
-    backfill_times.c.nominal_time >= bindparam("start", type_=Instant()),
-    backfill_times.c.nominal_time < bindparam("end", type_=Instant()),
+    backfill_times.c.nominal_time >= bindparam("start"),
+    backfill_times.c.nominal_time < bindparam("end"),
 )
 _is_done = exists().where(
     ticks.c.schedule_id == backfill_times.c.schedule_id,
@@ -60,7 +60,7 @@ COVERING: Final = (
     .where(
         _of_schedule,
         ticks.c.decision != Decision.FIRED.value,
-        ticks.c.nominal_time <= bindparam("moment", type_=Instant()),
+        ticks.c.nominal_time <= bindparam("moment"),
     )
     .order_by(ticks.c.nominal_time.desc())
     .limit(1)
@@ -70,19 +70,19 @@ NOT_FIRED: Final = (
     .where(
         _of_schedule,
         ticks.c.decision != Decision.FIRED.value,
-        ticks.c.nominal_time < bindparam("end", type_=Instant()),
-        ticks.c.until >= bindparam("start", type_=Instant()),
+        ticks.c.nominal_time < bindparam("end"),
+        ticks.c.until >= bindparam("start"),
     )
     .order_by(ticks.c.nominal_time)
 )
 DONE: Final = delete(backfill_times).where(
     backfill_times.c.schedule_id == _schedule,
-    backfill_times.c.nominal_time == bindparam("moment", type_=Instant()),
+    backfill_times.c.nominal_time == bindparam("moment"),
 )
 WITHDRAW: Final = delete(backfill_times).where(backfill_times.c.schedule_id == _schedule)
 REPLACE: Final = delete(ticks).where(
     _of_schedule,
-    ticks.c.nominal_time == bindparam("moment", type_=Instant()),
+    ticks.c.nominal_time == bindparam("moment"),
     ticks.c.decision != Decision.FIRED.value,
 )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from horae.domain.schedules import ClockSetBack, Plan
 from horae.domain.schedules.plan import plan
@@ -34,9 +34,9 @@ _ahead = (
 AHEAD: Final = (
     select(schedules.c.id)
     .join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
-    .where(*_ahead, schedules.c.id > bindparam("after", type_=Integer()))
+    .where(*_ahead, schedules.c.id > bindparam("after"))
     .order_by(schedules.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 DECIDED: Final = (
     ALL.where(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Select, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from horae.storage.engine import database_now, lock, readable
 from horae.storage.schedules.tables import deployments, schedules
@@ -40,7 +40,7 @@ TYPES: Final = (
 ADD: Final = insert(deployments).values(created_at=database_now()).returning(*deployments.c)
 _change = update(deployments).where(deployments.c.id == bindparam("deployment_id"))
 END: Final = _change.where(deployments.c.ended_at.is_(None)).values(ended_at=database_now())
-REPLACED: Final = _change.values(replaced_by=bindparam("by", type_=BigInteger()))
+REPLACED: Final = _change.values(replaced_by=bindparam("by"))
 SCALE: Final = _change.values(min_replicas=bindparam("replicas")).returning(*deployments.c)
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, or_, select
 
-from horae.storage.engine import Instant, readable
+from horae.storage.engine import readable
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import ticks
 from horae.storage.schedules.ticks import NEWEST_FIRST, newest_job
@@ -59,7 +59,7 @@ ROWS: Final = (
     .select_from(_newest.outerjoin(jobs, jobs.c.id == _newest_job))
     .where(
         or_(
-            _newest.c.until >= bindparam("since", type_=Instant()),
+            _newest.c.until >= bindparam("since"),
             _newest.c.nominal_time.in_(_latest),
         )
     )

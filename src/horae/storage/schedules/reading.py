@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from sqlalchemy import (
     Connection,
-    Integer,
     Row,
     Text,
     and_,
@@ -85,7 +84,7 @@ CHANGED: Final = (
     select(schedules.c.id, schedules.c.version)
     .where(schedules.c.updated_at > seconds_ago("within"))
     .order_by(schedules.c.updated_at)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 COUNT_BY_PARTITION: Final = (
     select(schedules.c.partition, func.count().label("schedules"))
@@ -121,7 +120,7 @@ FAILED_RUNS: Final = (
         job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]),
     )
     .order_by(jobs.c.id.desc(), job_attempts.c.lease.desc())
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 
 OPEN_RUNS: Final = (

@@ -10,7 +10,6 @@ from horae.domain.jobs import Job
 from horae.domain.schedules import Reason, RunRetried
 from horae.domain.schedules.plan import plan
 from horae.errors import ScheduleIsRunning
-from horae.storage.engine import Instant
 from horae.storage.jobs import jobs
 from horae.storage.schedules import ticks, writing
 from horae.storage.schedules.plan_writing import JITTER, apply_plans
@@ -24,7 +23,7 @@ ADOPT: Final = (
     .where(jobs.c.id == bindparam("retry"))
     .values(
         schedule_id=bindparam("schedule"),
-        nominal_time=bindparam("nominal", type_=Instant()),
+        nominal_time=bindparam("nominal"),
         deployment_id=bindparam("deployment"),
         run_reason=Reason.MANUAL.value,
     )

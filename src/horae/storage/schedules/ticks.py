@@ -9,7 +9,6 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     RowMapping,
-    String,
     and_,
     bindparam,
     delete,
@@ -115,18 +114,18 @@ EXTEND: Final = (
         == select(func.max(_before.c.nominal_time))
         .where(
             _before.c.schedule_id == bindparam("schedule"),
-            _before.c.nominal_time <= bindparam("last_tick", type_=Instant()),
+            _before.c.nominal_time <= bindparam("last_tick"),
         )
         .scalar_subquery(),
-        ticks.c.until == bindparam("last_tick", type_=Instant()),
+        ticks.c.until == bindparam("last_tick"),
         ticks.c.decision == Decision.SKIPPED.value,
         ticks.c.reason == Reason.EXCLUDED.value,
     )
     .values(
-        until=bindparam("upto", type_=Instant()),
+        until=bindparam("upto"),
         count=ticks.c.count + bindparam("more", type_=BigInteger()),
         decided_at=database_now(),
-        decided_by=bindparam("by", type_=String()),
+        decided_by=bindparam("by"),
     )
 )
 _of_schedule: Final = ticks.c.schedule_id == bindparam("schedule_id")
@@ -168,14 +167,14 @@ def newest_job(row: Any) -> Any:
 NEWEST_JOB: Final = newest_job(ticks.c)
 _at_time: Final = (
     ticks.c.schedule_id == bindparam("schedule"),
-    ticks.c.nominal_time == bindparam("moment", type_=Instant()),
+    ticks.c.nominal_time == bindparam("moment"),
 )
 _fired_time: Final = (*_at_time, ticks.c.decision == Decision.FIRED.value)
 IS_DECIDED: Final = select(exists().where(*_at_time))
 RUN_OF: Final = select(NEWEST_JOB).where(*_fired_time)
 NOTE_RETRY: Final = update(ticks).where(*_fired_time).values(retried_as=bindparam("retry"))
 LATEST: Final = select(func.max(ticks.c.nominal_time)).where(
-    _of_schedule, ticks.c.nominal_time < bindparam("before", type_=Instant())
+    _of_schedule, ticks.c.nominal_time < bindparam("before")
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from horae.domain.jobs import AWAITED_BY_JOBS, JobId, JobState, OnDependencyFailure
 from horae.storage.engine import member_of
@@ -36,7 +36,7 @@ STATES: Final = select(jobs.c.id, jobs.c.owner, jobs.c.state).where(member_of(jo
 ADD: Final = insert(dependencies)
 OF_JOB: Final = (
     select(dependencies.c.after_id)
-    .where(dependencies.c.job_id == bindparam("job_id", type_=BigInteger()))
+    .where(dependencies.c.job_id == bindparam("job_id"))
     .order_by(dependencies.c.after_id)
 )
 FORGET: Final = delete(dependencies).where(member_of(dependencies.c.after_id, "ids"))

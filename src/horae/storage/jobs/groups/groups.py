@@ -7,10 +7,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Integer,
     Row,
     Select,
-    String,
     and_,
     bindparam,
     delete,
@@ -69,9 +67,9 @@ _size: Final = bindparam("size", type_=BigInteger())
 CREATE: Final = (
     insert(groups)
     .values(
-        owner=bindparam("owner", type_=String()),
-        on_failure=bindparam("on_failure", type_=String()),
-        then_id=bindparam("then_id", type_=BigInteger()),
+        owner=bindparam("owner"),
+        on_failure=bindparam("on_failure"),
+        then_id=bindparam("then_id"),
         created_at=database_now(),
         inserting_at=database_now(),
     )
@@ -80,11 +78,11 @@ CREATE: Final = (
 GET: Final = select(*GROUP_COLUMNS).where(groups.c.id == _group_id)
 LIST: Final = (
     select(*GROUP_COLUMNS)
-    .where(groups.c.id < bindparam("before", type_=BigInteger()))
+    .where(groups.c.id < bindparam("before"))
     .order_by(groups.c.id.desc())
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
-LIST_OF_OWNER: Final = LIST.where(groups.c.owner == bindparam("owner", type_=String()))
+LIST_OF_OWNER: Final = LIST.where(groups.c.owner == bindparam("owner"))
 _its_group = select(jobs.c.group_id).where(jobs.c.id == _job_id).scalar_subquery()
 _repeats = (
     select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
@@ -121,14 +119,14 @@ IS_MEMBER_AFTER: Final = and_(
 IS_MEMBER_BETWEEN: Final = and_(
     jobs.c.group_id == _group_id,
     jobs.c.id > _after,
-    jobs.c.id <= bindparam("last", type_=BigInteger()),
+    jobs.c.id <= bindparam("last"),
 )
 """The job is a member of the group, with an id in a given range; for `read_members`."""
 _next_parts = (
     select(group_parts.c.first_id, group_parts.c.last_id)
     .where(group_parts.c.group_id == _group_id, group_parts.c.last_id > _after)
     .order_by(group_parts.c.first_id)
-    .limit(bindparam("parts", type_=Integer()))
+    .limit(bindparam("parts"))
     .subquery("next_parts")
 )
 NEXT_PARTS: Final = select(func.min(_next_parts.c.first_id), func.max(_next_parts.c.last_id))
@@ -136,10 +134,7 @@ MOST_PARTS: Final = 256
 """Maximum number of ranges of a group whose members one statement reads."""
 ADD_PART: Final = insert(group_parts)
 MEMBERS: Final = (
-    select(*COLUMNS)
-    .where(IS_MEMBER_BETWEEN)
-    .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    select(*COLUMNS).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit"))
 )
 FINISHED_MEMBERS: Final = MEMBERS.where(jobs.c.state == JobState.FINISHED)
 

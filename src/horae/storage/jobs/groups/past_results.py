@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Integer, Text, bindparam, cast, or_, select
+from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, or_, select
 
 from horae.domain.jobs import GroupId, JobId, JobState
 from horae.storage.jobs.group_tables import dependencies, groups
@@ -37,16 +37,13 @@ OF_DEPENDENCIES: Final = (
     .select_from(dependencies.join(jobs, jobs.c.id == dependencies.c.after_id))
     .where(or_(dependencies.c.job_id == _job_id, dependencies.c.job_id.in_(_repeated)))
     .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    .limit(bindparam("limit"))
 )
 GROUP_BEFORE: Final = select(groups.c.id).where(
     or_(groups.c.then_id == _job_id, groups.c.then_id.in_(_repeated))
 )
 OF_MEMBERS: Final[Any] = (
-    select(*_columns)
-    .where(IS_MEMBER_BETWEEN)
-    .order_by(jobs.c.id)
-    .limit(bindparam("limit", type_=Integer()))
+    select(*_columns).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit"))
 )
 
 

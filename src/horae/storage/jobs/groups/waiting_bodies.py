@@ -66,7 +66,7 @@ _of_queue = (
 HOLDERS: Final = union_all(_of_bucket, _of_queue)
 IN_FORCE: Final = select(jobs.c.id).where(
     jobs.c.id == _job_id,
-    jobs.c.lease == bindparam("lease", type_=BigInteger()),
+    jobs.c.lease == bindparam("lease"),
     jobs.c.state == JobState.STARTED,
 )
 

@@ -86,7 +86,7 @@ NOTE: Final = (
     update(bulk_runs)
     .where(bulk_runs.c.job_id == bindparam("of_job"), bulk_runs.c.lease == bindparam("of_lease"))
     .values(
-        reached=bindparam("reached_now", type_=BigInteger()),
+        reached=bindparam("reached_now"),
         **{name: bulk_runs.c[name] + bindparam(f"{name}_now", type_=Integer()) for name in _counts},
     )
     .returning(*_COLUMNS)

@@ -12,7 +12,6 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, func, or_, select
 
 from horae.domain.jobs import JobId, JobState
-from horae.storage.engine import Instant
 from horae.storage.jobs.reading import JobFilter, lists_of
 from horae.storage.jobs.search.searching import (
     Search,
@@ -34,8 +33,8 @@ _BOUNDS: Final = select(
     select(func.max(jobs.c.finished_at)).scalar_subquery(),
 )
 _IN_WINDOW: Final = (
-    jobs.c.finished_at >= bindparam("window_start", type_=Instant()),
-    jobs.c.finished_at < bindparam("window_end", type_=Instant()),
+    jobs.c.finished_at >= bindparam("window_start"),
+    jobs.c.finished_at < bindparam("window_end"),
 )
 
 
