@@ -25,9 +25,9 @@ from horae.domain.jobs.query import (
     Term,
     dated,
     parse_query,
-    print_query,
 )
 from horae.errors import InvalidQuery, InvalidRequest
+from tests.properties.written_queries import print_query
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=30)
 names = st.text(

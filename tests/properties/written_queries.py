@@ -1,11 +1,10 @@
-"""Writes a query as text, so that it reads back as the same."""
+"""Any query as a text that reads back as the same, for the properties of the search."""
 
-import re
 from datetime import datetime, timedelta
-from typing import Final, assert_never
+from typing import assert_never
 
 from horae.domain.jobs.query.moments import DAYS
-from horae.domain.jobs.query.parsing import PLAIN_JSON
+from horae.domain.jobs.query.parsing import written_term
 from horae.domain.jobs.query.terms import (
     Attempted,
     Bound,
@@ -21,9 +20,7 @@ from horae.domain.jobs.query.terms import (
     Lasted,
     Query,
 )
-from horae.domain.times import write_duration
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_@/][\w@/.+-]*", re.ASCII)
+from horae.domain.times.interval_text import Amounts, write_interval
 
 
 def print_query(query: Query) -> str:
@@ -31,11 +28,6 @@ def print_query(query: Query) -> str:
     return " ".join(
         f"{'-' if term.negated else ''}{_text_of(term.condition)}" for term in query.terms
     )
-
-
-def written_term(field: Field, value: str) -> str:
-    """Return the term that finds the jobs whose `field` is exactly this text."""
-    return f"{field}:{_value(value)}"
 
 
 def _text_of(condition: Condition) -> str:
@@ -77,11 +69,7 @@ def _range_of(field: Field, low: str | None, high: str | None, *, strictly: bool
 
 
 def _value(text: str) -> str:
-    """Return a text as a value that is neither a number, nor a list, nor a beginning."""
-    if _PLAIN.fullmatch(text) and not PLAIN_JSON.fullmatch(text):
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return written_term("", text).removeprefix(":")
 
 
 def _time_of(condition: InTime) -> str:
@@ -103,3 +91,7 @@ def _bound(bound: Bound | None) -> str:
             return write_duration(bound)
         case DayAgo():
             return next(name for name, day in DAYS.items() if day == bound)
+
+
+def write_duration(length: timedelta) -> str:
+    return write_interval(Amounts(0, 0, length // timedelta(microseconds=1))) or "0s"

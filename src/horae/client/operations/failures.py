@@ -7,17 +7,11 @@ from typing import Final
 
 from horae.client.jobs import BulkFilter
 from horae.domain.jobs import (
-    Condition,
-    Contains,
     FailureGroup,
     Field,
-    InTime,
-    Is,
     JobState,
-    Query,
-    Term,
     group_failures,
-    print_query,
+    written_term,
 )
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest, NotFound
@@ -118,14 +112,11 @@ def failures_since(
 
 def query_of(group: FailureGroup, since: datetime) -> str:
     """Return the search for the jobs of a group that failed for good, but from any place."""
-    conditions: list[Condition] = [
-        Is(Field.TYPE, (group.type,)),
-        Is(Field.STATE, (JobState.FAILED,)),
-        InTime(Field.FINISHED, since.astimezone(UTC).replace(microsecond=0), None),
-    ]
+    terms = [written_term(Field.TYPE, group.type), written_term(Field.STATE, JobState.FAILED)]
     if group.error_class is not None:
-        conditions.insert(2, Contains(Field.ERROR, group.error_class))
-    return print_query(Query(tuple(Term(condition) for condition in conditions)))
+        terms.append(written_term(Field.ERROR, group.error_class))
+    start = since.astimezone(UTC).replace(microsecond=0)
+    return " ".join([*terms, f"{Field.FINISHED}:{start.isoformat()}.."])
 
 
 def _deployment_of(key: str, deployed: Sequence[RecentDeployment]) -> RecentDeployment:

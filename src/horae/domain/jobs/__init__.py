@@ -113,7 +113,6 @@ from horae.domain.jobs.query import (
     dated,
     has_days,
     parse_query,
-    print_query,
     without_ages,
     written_term,
 )
@@ -248,7 +247,6 @@ __all__ = [
     "parse_query",
     "parse_tags",
     "place_of",
-    "print_query",
     "problem_of_rule",
     "progress_of",
     "state_after",

@@ -4,12 +4,7 @@ Invariants: a duration of zero or less is refused where it is read; calendar day
 added in the schedule's zone, and the end of a month does not stick.
 """
 
-from horae.domain.times.duration import (
-    LONGEST_DURATION,
-    Duration,
-    parse_duration,
-    write_duration,
-)
+from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.domain.times.interval_text import read_interval
@@ -27,5 +22,4 @@ __all__ = [
     "parse_duration",
     "read_interval",
     "span_at",
-    "write_duration",
 ]

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from horae.domain.times.interval_text import Amounts, read_interval, write_interval
+from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 
@@ -46,8 +46,3 @@ def parse_duration(name: str, value: object) -> timedelta:
     if months > _MOST_MONTHS or duration > LONGEST_DURATION:
         raise InvalidInterval(f"{name}: {quoted(value)} is longer than 100 years")
     return duration
-
-
-def write_duration(length: timedelta) -> str:
-    """Write a duration so that it reads back as the same."""
-    return write_interval(Amounts(0, 0, length // timedelta(microseconds=1))) or "0s"

@@ -1,12 +1,11 @@
 """The search of jobs, as text and as values: one language for the URL, the API and the commands.
 
-Invariant: `parse_query(print_query(query))` is the same query, and `parse_query` raises nothing but
-`InvalidRequest`, with the place of the term that cannot be read.
+Invariant: `parse_query` raises nothing but `InvalidRequest`, with the place of the term that cannot
+be read.
 """
 
 from horae.domain.jobs.query.moments import dated, has_days, without_ages
-from horae.domain.jobs.query.parsing import parse_query
-from horae.domain.jobs.query.printing import print_query, written_term
+from horae.domain.jobs.query.parsing import parse_query, written_term
 from horae.domain.jobs.query.terms import (
     LARGEST_ID,
     MOST_CHARACTERS,
@@ -52,7 +51,6 @@ __all__ = [
     "dated",
     "has_days",
     "parse_query",
-    "print_query",
     "without_ages",
     "written_term",
 ]

@@ -57,9 +57,10 @@ from horae.errors import InvalidQuery, InvalidRequest
 from horae.quoting import did_you_mean, most_similar, quoted
 from horae.sentences import Sentence, SentenceCode, sentence_of
 
-PLAIN_JSON: Final = re.compile(
+_PLAIN_JSON: Final = re.compile(
     r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 )
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_@/][\w@/.+-]*", re.ASCII)
 _FIELDS: Final = ", ".join([*Field, "params.NAME"])
 _QUOTES: Final = Sentence(
     'quotes enclose a whole value, as in owner:"Ann Lee", and are closed; within them write \\" for'
@@ -118,6 +119,17 @@ def parse_query(text: object, *, technical: bool = True, zone: str = "UTC") -> Q
             text=text,
         )
     return Query(terms, technical, zone, text)
+
+
+def written_term(field: str, value: str) -> str:
+    """Return the term that finds the jobs whose `field` is exactly this text.
+
+    The value is written so that it is neither a number, nor a list, nor a beginning.
+    """
+    if _PLAIN.fullmatch(value) and not _PLAIN_JSON.fullmatch(value):
+        return f"{field}:{value}"
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{field}:"{escaped}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +290,7 @@ def _path(field: str) -> tuple[str, ...]:
 def _literals(value: _Value) -> tuple[Literal, ...]:
     """Return the values that a text may stand for: in quotes it is always a text."""
     text = value.text
-    if value.is_quoted or PLAIN_JSON.fullmatch(text) is None:
+    if value.is_quoted or _PLAIN_JSON.fullmatch(text) is None:
         return (text,)
     read: Literal = json.loads(text)
     if isinstance(read, float) and not math.isfinite(read):
