@@ -66,7 +66,6 @@ _NEEDS: Final[Mapping[WaitReason, SentenceCode]] = {
 
 _of_job = jobs.c.id == bindparam("job_id")
 _everything = queues.alias("everything")
-_in_queue = jobs.alias("in_queue")
 FACTS: Final = (
     select(
         cast(jobs.c.run_at <= database_now(), Boolean()).label("is_due"),

@@ -1,7 +1,7 @@
 """Cancel jobs."""
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Executable, Integer, and_, bindparam, case, update
 
@@ -94,7 +94,7 @@ def cancel_pending(
     connection: Connection, job_ids: Collection[JobId], cancelled_by: str
 ) -> list[JobId]:
     """Cancel those of these jobs that no node has claimed, and return their ids."""
-    return _cancel_all(connection, CANCEL_PENDING, job_ids, cancelled_by)
+    return _cancel_all(connection, CANCEL_PENDING, cancelled_by, ids=job_ids)
 
 
 def discard(connection: Connection, found: Mapping[str, Collection[JobId]]) -> None:
@@ -103,26 +103,20 @@ def discard(connection: Connection, found: Mapping[str, Collection[JobId]]) -> N
     """
     for limit, job_ids in found.items():
         text = f"{DISCARDED_BY} {limit}"[:LONGEST_NAME]
-        _cancel_all(connection, CANCEL_UNCLAIMED, job_ids, text)
-
-
-def _cancel_all(
-    connection: Connection, statement: Executable, job_ids: Collection[JobId], cancelled_by: str
-) -> list[JobId]:
-    values = {"ids": job_ids, "cancelled_by": cancelled_by}
-    rows = connection.execute(statement, values).all()
-    if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
-        run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)
-    ids = [JobId(row.id) for row in rows]
-    follow_ups.report_ids(connection, ids)
-    return ids
+        _cancel_all(connection, CANCEL_UNCLAIMED, text, ids=job_ids)
 
 
 def cancel_pending_of(connection: Connection, schedule_id: int, cancelled_by: str) -> list[JobId]:
     """Cancel the jobs of a schedule that no node has claimed, and return their ids."""
-    values = {"of_schedule": schedule_id, "cancelled_by": cancelled_by}
-    ids = [JobId(id_) for id_ in connection.scalars(CANCEL_PENDING_OF, values)]
-    if ids:
-        run_ending.end_runs(connection, dict.fromkeys(ids, RunOutcome.CANCELLED), None)
+    return _cancel_all(connection, CANCEL_PENDING_OF, cancelled_by, of_schedule=schedule_id)
+
+
+def _cancel_all(
+    connection: Connection, statement: Executable, cancelled_by: str, **which: Any
+) -> list[JobId]:
+    rows = connection.execute(statement, {**which, "cancelled_by": cancelled_by}).all()
+    if runs := [JobId(row.id) for row in rows if row.schedule_id is not None]:
+        run_ending.end_runs(connection, dict.fromkeys(runs, RunOutcome.CANCELLED), None)
+    ids = [JobId(row.id) for row in rows]
     follow_ups.report_ids(connection, ids)
     return ids
