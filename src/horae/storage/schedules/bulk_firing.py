@@ -55,7 +55,7 @@ from horae.storage.engine import (
 from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import reading
 from horae.storage.schedules.plan_writing import (
-    ADD_JOBS_ON_TIME,
+    ADD_JOBS,
     AppliedPlan,
     row_after,
     run_values,
@@ -229,9 +229,7 @@ def _write(
     node: NodeId,
 ) -> list[AppliedPlan]:
     ids = [item.after.id for item in valid]
-    added = connection.execute(
-        ADD_JOBS_ON_TIME, {"rows": _array(item.job for item in valid), "ids": ids}
-    )
+    added = connection.execute(ADD_JOBS, {"rows": _array(item.job for item in valid), "ids": ids})
     tokens = {row.schedule_id: JobId(row.id) for row in added}
     write_tags(connection, ((tokens[item.after.id], item.after) for item in valid))
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)

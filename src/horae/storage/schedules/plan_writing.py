@@ -27,7 +27,6 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs import JobId, JobState, NodeId
 from horae.domain.schedules import (
@@ -81,15 +80,14 @@ class AppliedPlan:
     read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
 
-def _add_jobs(*, on_time: bool) -> Insert:
-    given: dict[str, TypeEngine[Any]] = {
-        "id": BigInteger(),
-        "nominal": Instant(),
-        "max_runtime": Float(),
-    }
+def _add_jobs() -> Insert:
     row = json_rows(
         "rows",
-        **(given if on_time else {**given, "reason": Text(), "retry_of": BigInteger()}),
+        id=BigInteger(),
+        nominal=Instant(),
+        max_runtime=Float(),
+        reason=Text(),
+        retry_of=BigInteger(),
     )
     is_due = schedules.c.next_start <= database_now()
     values: dict[str, Any] = {
@@ -105,15 +103,13 @@ def _add_jobs(*, on_time: bool) -> Insert:
         "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
         # The job gets the due time, so that of jobs with equal priority the one that has been due
         # longest starts first.
-        "run_at": schedules.c.next_start
-        if on_time
-        else case((is_due, schedules.c.next_start), else_=database_now()),
+        "run_at": case((is_due, schedules.c.next_start), else_=database_now()),
         "max_runtime": row.c.max_runtime,
-        "run_reason": literal(Reason.ON_TIME.value, Text()) if on_time else row.c.reason,
+        "run_reason": row.c.reason,
         "state": literal(JobState.PENDING.value, Text()),
         "created_at": database_now(),
         "updated_at": database_now(),
-        **({} if on_time else {"retry_of": row.c.retry_of}),
+        "retry_of": row.c.retry_of,
     }
     same = has_listed_id(schedules.c.id, row.c.id)
     source = select(*values.values()).join_from(row, schedules, same)
@@ -121,12 +117,10 @@ def _add_jobs(*, on_time: bool) -> Insert:
     return added.returning(jobs.c.id, jobs.c.schedule_id)
 
 
-ADD_JOBS: Final = _add_jobs(on_time=False)
+ADD_JOBS: Final = _add_jobs()
 """Creates the jobs of schedules that fire; the rows name only what the schedule's row does not
 hold.
 """
-ADD_JOBS_ON_TIME: Final = _add_jobs(on_time=True)
-"""Creates the jobs of schedules that are due and fire on time, without reasons in the rows."""
 
 _statistics: Final = attrgetter(*STATISTICS)
 _one_time: Final = attrgetter(*writing.ONE_TIME)
@@ -241,7 +235,6 @@ def _add_fired_jobs(
     wanted = [
         {
             "id": row.id,
-            "reason": fired_tick(made).reason.value,
             "retry_of": repeated.get(row.id),
             **run_values(row, made),
         }
@@ -269,10 +262,11 @@ def fired_tick(made: Plan) -> Ticks:
 
 
 def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
-    """Return the values of `ADD_JOBS` that differ between runs of a schedule, except the reason."""
-    runtime = rules_of(row).max_runtime
+    """Return the values of `ADD_JOBS` that differ between runs of a schedule."""
+    runtime, tick = rules_of(row).max_runtime, fired_tick(made)
     return {
-        "nominal": fired_tick(made).first,
+        "nominal": tick.first,
+        "reason": tick.reason.value,
         "max_runtime": None if runtime is None else runtime.total_seconds(),
     }
 
