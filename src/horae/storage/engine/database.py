@@ -182,28 +182,20 @@ class Database(BuiltAnewInChild):
 
         Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
         """
-        if (lent := self.joined()) is not None:
-            return self._run_joined(lent, nested, statement, *args, **kwargs)
-        return self._run(self._transaction_connections.transaction, statement, *args, **kwargs)
+        opened = self._transaction_connections.transaction
+        return self._run(opened, nested, statement, *args, **kwargs)
 
     def transact_at_once(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `transact`, but raise `DatabaseBusy` at once if SQLite's write lock is taken."""
-        if (lent := self.joined()) is not None:
-            return self._run_joined(lent, nested, statement, *args, **kwargs)
-        return self._run(
-            self.engine.execution_options(**_AT_ONCE[self.dialect]).begin,
-            statement,
-            *args,
-            **kwargs,
-        )
+        opened = self.engine.execution_options(**_AT_ONCE[self.dialect]).begin
+        return self._run(opened, nested, statement, *args, **kwargs)
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that executes a single SQL statement, in autocommit mode."""
-        if (lent := self.joined()) is not None:
-            return self._run_joined(lent, contextlib.nullcontext, statement, *args, **kwargs)
-        return self._run(self._statement_connections.statement, statement, *args, **kwargs)
+        opened = self._statement_connections.statement
+        return self._run(opened, contextlib.nullcontext, statement, *args, **kwargs)
 
     async def transact_async(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -409,26 +401,26 @@ class Database(BuiltAnewInChild):
             return None
         return self.lender()
 
-    def _run_joined(
+    def _run(
         self,
-        lent: contextlib.AbstractContextManager[Connection],
+        opened: Opened,
         within: Callable[[Connection], contextlib.AbstractContextManager[Any]],
         statement: Statement[P, T],
         /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a statement once in the transaction of another library; repeating is up to that."""
-        self.check_file()
-        with self._gate, self._reporting(), conflicts_as_busy(), lent as connection:
-            self.adopt(connection)
-            with within(connection):
-                return statement(connection, *args, **kwargs)
+        """Run a statement on a connection that `opened` provides, again after a conflict.
 
-    def _run(
-        self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+        In the transaction of another library it runs once, `within` a part of that transaction:
+        repeating is up to the library.
+        """
         self.check_file()
+        if (lent := self.joined()) is not None:
+            with self._gate, self._reporting(), conflicts_as_busy(), lent as connection:
+                self.adopt(connection)
+                with within(connection):
+                    return statement(connection, *args, **kwargs)
         for attempt in range(ATTEMPTS):
             try:
                 with self._gate, opened() as connection:
