@@ -1,7 +1,7 @@
 """Which jobs a node can run, by its roles, the queues that it serves and its job types."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from horae.domain.cluster.roles import NodeRole
 from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, CELERY, OWN_BACKEND
@@ -21,6 +21,14 @@ class Capabilities:
     roles: list[str]
     queues: list[str] | None
     types: list[str]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for values that no node has registered."""
+        for name in ("roles", "queues", "types"):
+            given: Any = getattr(self, name)
+            values = [] if given is None and name == "queues" else given
+            if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+                raise ValueError(f"{name} is no list of texts")
 
     @property
     def is_worker(self) -> bool:

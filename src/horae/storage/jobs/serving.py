@@ -18,6 +18,7 @@ from horae.storage.engine import (
     SQLITE,
     PerDatabase,
     is_abandoned,
+    readable,
     seconds_from_now,
     side_car_path,
 )
@@ -76,7 +77,8 @@ WHY_NOT: Final[Mapping[WaitReason, str]] = {
 
 def live_nodes(connection: Connection) -> list[LiveNode]:
     """Return the nodes that live; a row that no node has written is left out."""
-    found = [LiveNode(**row) for row in connection.execute(LIVE).mappings() if _is_readable(row)]
+    rows = connection.execute(LIVE).mappings()
+    found = readable(nodes.name, rows, lambda row: LiveNode(**row))
     if connection.dialect.name != SQLITE:
         return found
     locks = side_car_path(connection.engine, "nodes")
@@ -121,11 +123,3 @@ def serving(live: Sequence[LiveNode], job_type: str, queue: str) -> list[Serving
         for (types, queues), of_kind in alike.items()
     ]
     return sorted(kinds, key=lambda kind: (-kind.free, -kind.slots))[:MOST_KINDS]
-
-
-def _is_readable(row: Mapping[Any, Any]) -> bool:
-    queues = [] if row["queues"] is None else row["queues"]
-    return all(
-        isinstance(given, list) and all(isinstance(each, str) for each in given)
-        for given in (row["roles"], row["types"], queues)
-    )

@@ -253,10 +253,6 @@ def view(connection: Connection) -> list[NodeView]:
 
 def _node(row: Mapping[str, Any]) -> NodeView:
     """Return the node of a row. Raises ValueError for a value that no node has written."""
-    for name in ("roles", "types", "queues"):
-        values = row[name] if name != "queues" or row[name] is not None else []
-        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-            raise ValueError(f"{name} is no list of texts")
     for name, kind in (
         ("name", str),
         ("host", str),
