@@ -27,7 +27,12 @@ from horae.domain.times import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url
-from horae.settings_file import FILE_VARIABLE, SettingsFile, find_settings_file
+from horae.settings_file import (
+    FILE_VARIABLE,
+    SettingsFile,
+    find_settings_file,
+    unknown_setting,
+)
 
 _KEY_BYTES: Final = 32
 """The length of a key that seals secret parameters."""
@@ -522,17 +527,17 @@ def unknown_variables() -> list[str]:
 def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        known = Settings.model_fields
-        return (
-            f"{name}: unknown setting; expected one of"
-            f" {', '.join(known)}{did_you_mean(name, known)}"
-        )
+        return unknown_setting(name, Settings.model_fields)
     given = item["input"]
     shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
     variable = f"{PREFIX}{item['loc'][0].upper()}"
-    reason = str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
+    reason = (
+        "expected a duration such as 30s, 5m, 12h or 7d"
+        if item["type"] == "time_delta_parsing"
+        else str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
+    )
     where = "" if item["loc"][0] in arguments else _file_with(item["loc"][0])
     return f"{where}{name} ({variable}): {shown} is not allowed: {reason}"
 

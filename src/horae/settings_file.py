@@ -39,13 +39,16 @@ class SettingsFile:
     def refuse_unknown(self, known: Collection[str]) -> None:
         """Raise `ConfigurationError` for settings that do not exist."""
         problems = [
-            f"{name}: unknown setting; expected one of {APP}, {', '.join(known)}"
-            f"{did_you_mean(name, [APP, *known])}"
-            for name in self.settings
-            if name not in known
+            unknown_setting(name, [APP, *known]) for name in self.settings if name not in known
         ]
         if problems:
             raise ConfigurationError(f"{self.path}: {'; '.join(problems)}")
+
+
+def unknown_setting(name: str, known: Collection[str]) -> str:
+    """Return the text about a setting that does not exist; all names only if none is similar."""
+    meant = did_you_mean(name, known) or f"; expected one of {', '.join(known)}"
+    return f"{name}: unknown setting{meant}"
 
 
 def find_settings_file() -> SettingsFile | None:

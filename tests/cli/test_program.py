@@ -240,6 +240,49 @@ def test_the_error_of_a_broken_module_names_the_line(
     assert f"broken_shop.py:{source.count(chr(10))}" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("reference", "written"),
+    [
+        ("shop.py", "shop:horae"),
+        ("./shop.py:app", "shop:app"),
+        ("src/shop/jobs.py", "src.shop.jobs:horae"),
+        ("src/shop:horae", "src.shop:horae"),
+    ],
+)
+def test_a_file_in_place_of_a_module_is_answered_with_the_module(
+    reference: str, written: str
+) -> None:
+    refused = call("types", "list", "--app", reference)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(f" is a file; write its module, as in {written}\n")
+
+
+def test_a_syntax_error_names_the_file_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outer_shop.py").write_text("\nimport inner_shop\n")
+    (tmp_path / "inner_shop.py").write_text("\n\ndef f(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    refused = call("types", "list", "--app", "outer_shop:horae")
+    assert refused.stderr == (
+        "Error: module 'outer_shop' cannot be imported: SyntaxError: invalid syntax at"
+        f" {tmp_path}/inner_shop.py:3\n"
+    )
+
+
+def test_a_wrong_setting_is_not_called_a_broken_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "proper_shop.py").write_text("from horae import Horae\nhorae = Horae()\n")
+    (tmp_path / "horae.toml").write_text("keep = \n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    refused = call("types", "list", "--app", "proper_shop:horae")
+    assert refused.stderr.startswith(f"Error: {tmp_path}/horae.toml is not valid TOML: ")
+    assert refused.stderr.endswith(f" at {tmp_path}/proper_shop.py:2\n")
+
+
 def test_the_driver_of_postgres_is_an_extra(tmp_path: Path) -> None:
     without = "import sys; sys.modules['psycopg'] = None; from horae.cli.main import main; main()"
     command = [sys.executable, "-c", without, "jobs", "list", "--database"]
@@ -272,7 +315,10 @@ def test_the_web_packages_are_an_extra(tmp_path: Path) -> None:
     ]
     refused = subprocess.run([*command, "--port", "0"], check=False, capture_output=True, text=True)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "Error: the HTTP API needs its packages: pip install 'horae[web]'\n"
+    assert refused.stderr == (
+        "Error: the HTTP API needs its packages: pip install 'horae[web]', or run the node without"
+        " it: `horae run --no-api`\n"
+    )
 
 
 def test_a_node_without_the_web_packages_runs_without_the_api(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_a_port_that_was_asked_for_must_be_free(taken: int, tmp_path: Path) -> N
     refused = call("run", "tests.cli.shop:horae", "--port", str(taken), "--database", url)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert f"cannot listen on 127.0.0.1:{taken}" in refused.stderr
+    assert refused.stderr.endswith("; choose another port, or 0 for a free one\n")
 
 
 def test_a_default_port_that_another_node_has_is_done_without(

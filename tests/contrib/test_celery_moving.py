@@ -175,7 +175,7 @@ def test_what_has_no_counterpart_is_a_comment(code: str) -> None:
         "relative=True",
         "no task 'no.such'",
         "beat_schedule['dusk'] is not written",
-        "its schedule is a str",
+        "its schedule is of type str",
         "default of columns is not JSON",
         "arguments are not JSON",
         "owner is a name of Horae's",
@@ -183,6 +183,16 @@ def test_what_has_no_counterpart_is_a_comment(code: str) -> None:
         "0 is Celery's highest priority",
     ):
         assert said in comments, said
+
+
+def test_a_task_that_is_named_like_a_type_does_not_hide_it() -> None:
+    app = Celery("shop", set_as_current=False)
+
+    def number(value: int) -> None: ...
+
+    number.__name__ = number.__qualname__ = "int"
+    app.task(number, shared=False, name="shop.int")
+    assert "\ndef shop_int(value: int) -> Any:\n" in code_of(app)
 
 
 def test_the_command_prints_it(folder: Path) -> None:

@@ -75,6 +75,7 @@ def test_urls_get_the_driver_that_is_used(url: str, expected: str) -> None:
         ),
         ("", "'' is not a database URL"),
         ("mysql://h/d", "'mysql' is not supported; allowed are sqlite and postgresql"),
+        ("postgresql://u:hun@ter2@h/d", "^database: in a user name or password write '@' as %40$"),
         ("sqlite://", "SQLite needs a file that other processes can open"),
         ("sqlite:///:memory:", "SQLite needs a file that other processes can open"),
     ],

@@ -27,7 +27,8 @@ def web_packages_required() -> Generator[None]:
         if (error.name or "").partition(".")[0] not in WEB_PACKAGES:
             raise
         raise ConfigurationError(
-            "the HTTP API needs its packages: pip install 'horae[web]'"
+            "the HTTP API needs its packages: pip install 'horae[web]', or run the node without"
+            " it: `horae run --no-api`"
         ) from error
 
 

@@ -2,16 +2,23 @@
 
 import importlib
 import sys
+import sysconfig
 import traceback
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from horae.app import Horae
 from horae.errors import ConfigurationError
 
-_OURS = str(Path(__file__).parents[1])
+_OF_OTHERS: Final = (
+    str(Path(__file__).parents[1]),
+    "<frozen ",
+    sysconfig.get_path("stdlib"),
+    sysconfig.get_path("purelib"),
+)
+"""How the files begin whose lines the author of an application cannot change."""
 
 
 def load(reference: str) -> Horae:
@@ -28,6 +35,12 @@ def load(reference: str) -> Horae:
 def find(reference: str) -> tuple[ModuleType, Any]:
     """Import a module, and return it with the object that `module:attribute` names in it."""
     module_name, colon, attribute = reference.partition(":")
+    if "/" in module_name or module_name.endswith(".py"):
+        as_module = module_name.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
+        raise ConfigurationError(
+            f"application {reference!r}: {module_name!r} is a file; write its module, as in"
+            f" {as_module}:{attribute or 'horae'}"
+        )
     if not (module_name and colon and attribute):
         raise ConfigurationError(
             f"application {reference!r}: write module:attribute, as in app:horae"
@@ -59,14 +72,21 @@ def _import(name: str) -> ModuleType:
 
 
 def _broken(name: str, error: Exception) -> str:
-    # A reader can change the line of the application, not that of Horae which refused it.
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_OURS)
-    ]
-    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"module {name!r} cannot be imported: {type(error).__name__}: {error}{where}"
+    place = _place_of(error)
+    where = f" at {place}" if place else ""
+    if isinstance(error, ConfigurationError):  # often of the environment: the module may be right
+        return f"{error}{where}"
+    problem = error.msg if isinstance(error, SyntaxError) else error
+    return f"module {name!r} cannot be imported: {type(error).__name__}: {problem}{where}"
+
+
+def _place_of(error: Exception) -> str:
+    """Return the line that the reader can change: of the application, if there is one."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_OF_OTHERS)]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
 
 
 def _instead(module: ModuleType) -> str:

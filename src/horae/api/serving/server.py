@@ -1,6 +1,7 @@
 """Serves the HTTP API from the event loop of a node."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -38,8 +39,10 @@ class HttpServer:
             family, _, _, _, address = found[0]
             self._socket = socket.create_server(address[:2], family=family, backlog=BACKLOG)
         except OSError as error:
+            advice = "; choose another port, or 0 for a free one"
             raise ConfigurationError(
                 f"host, port (HORAE_HOST, HORAE_PORT): cannot listen on {host}:{port}: {error}"
+                f"{advice if error.errno == errno.EADDRINUSE else ''}"
             ) from error
 
     @property

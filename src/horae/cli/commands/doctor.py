@@ -42,7 +42,7 @@ from horae.runtime.journal import Journals
 from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node import dead, living, look
 from horae.runtime.timing import JournalTiming
-from horae.storage.engine import DATABASE_ERRORS, Database, missing_file, shown
+from horae.storage.engine import DATABASE_ERRORS, Database, file_of, missing_file, shown
 from horae.storage.jobs import owed_hooks, sample_of_waiting
 from horae.storage.operations import database_error_of
 from horae.storage.operations.doctor import due_work
@@ -82,7 +82,8 @@ def examine(horae: Horae) -> Iterator[Finding]:
     try:
         yield from _run_checks(horae)
     except DATABASE_ERRORS as error:
-        yield refused_finding(database_error_of(error))
+        is_file = file_of(horae.settings.database) is not None
+        yield refused_finding(database_error_of(error), is_file=is_file)
 
 
 def _run_checks(horae: Horae) -> Iterator[Finding]:
@@ -97,7 +98,9 @@ def _run_checks(horae: Horae) -> Iterator[Finding]:
         for finding in first_checks(database):
             found.append(finding)
             yield finding
-        if any(finding.level is not Level.OK for finding in found):
+        # Tables of a newer version are examined as well if this program can use them.
+        usable = {(Level.OK, ""), (Level.WARNING, "schema_newer")}
+        if any((each.level, each.kind) not in usable for each in found):
             return
         yield check_clock(database)
         on_server = list(

@@ -247,12 +247,15 @@ def first_checks(database: Database) -> Iterator[Finding]:
             yield from check_schema(database)
 
 
-def refused_finding(complaint: str) -> Finding:
+def refused_finding(complaint: str, *, is_file: bool) -> Finding:
     """Return the finding about a check whose statement the database refused (`complaint`)."""
     return problem(
         "tables",
         f"cannot be read: {complaint}",
-        "If this role has no privileges, run what `horae grants` prints, as the owner of the"
+        "Look at the space on the disk, at who may write the file and its folder, and at what"
+        " `PRAGMA integrity_check` of SQLite says."
+        if is_file
+        else "If this role has no privileges, run what `horae grants` prints, as the owner of the"
         " tables.",
     )
 

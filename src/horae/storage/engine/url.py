@@ -118,6 +118,8 @@ def _parse(url: str | URL, setting: str) -> URL:
         raise ConfigurationError(
             f"{setting}: {shown_text} is not a database URL; write sqlite:///horae.db or postgresql://host/name"
         ) from None
+    if "@" in (parsed.host or ""):  # the end of a password: as a host it would be shown
+        raise ConfigurationError(f"{setting}: in a user name or password write '@' as %40")
     if several is None or not parsed.get_backend_name().startswith("postgres"):
         return parsed
     found = [HOST_AND_PORT.fullmatch(each) for each in several["hosts"].split(",")]

@@ -1,5 +1,6 @@
 """Reads a Celery application: its tasks, its routes and its `beat_schedule`."""
 
+import builtins
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -15,8 +16,8 @@ from horae.domain.times import Interval
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.types.options import START_OPTIONS
 
-RESERVED: Final = frozenset({"horae", "date", "Any", "Horae", "Backoff", "Limit"})
-"""Names that the written module uses itself."""
+RESERVED: Final = frozenset({"horae", "date", "Any", "Horae", "Backoff", "Limit", *dir(builtins)})
+"""Names that the written module uses itself, some of them in annotations."""
 OF_SCHEDULES: Final = (
     "queue",
     "priority",
@@ -188,7 +189,7 @@ def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:
         code.decorator = f"@horae.every({length}"
     else:
         kind = type(schedule).__name__
-        code.notes.append(f"No counterpart: its schedule is a {kind}. Choose cron or every.")
+        code.notes.append(f"No counterpart: its schedule is of type {kind}. Choose cron or every.")
 
 
 def _length_of(given: Any) -> str | None:
