@@ -54,7 +54,7 @@ async def tables(_: FastAPI) -> AsyncGenerator[None]:
     await engine.dispose()
 
 
-# What it adds for Horae: 13 lines, the jobs included.
+# What it adds for Horae, the jobs included.
 horae = Horae(database.render_as_string(hide_password=False))
 
 
