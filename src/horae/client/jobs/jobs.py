@@ -103,13 +103,12 @@ from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import JobFilter, PastAttempt, logs, owed_hooks, reading, rescheduling
 from horae.storage.jobs.groups import groups
 from horae.storage.jobs.limits import weight_of
-from horae.storage.jobs.search import EndPlace, Search, bulk, find_by_end, searching
+from horae.storage.jobs.search import bulk, find_by_end, searching
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.outcomes import FollowUps, deletion, follow_ups
 from horae.storage.schedules import retrying
 from horae.types import (
     LARGEST_ID,
-    JobType,
     JobTypeReference,
     Observer,
     Registry,
@@ -387,26 +386,20 @@ class Jobs:
         check_batch(kind, options, len(given))
         with observed(self.observers, kind, options, count=len(given)) as starting:
             options = with_meta_of(starting, options)
-            starting.ids = ids = self._start_batch(kind, given, options, session)
+            ids: JobIds = []
+            if kind.uniqueness is not None or options.after:
+                # Each is compared with those before it, or waits, so they are created one by one.
+                each_new = [new_job(kind, options, item, in_batch=True) for item in given]
+                ids = self._insert(
+                    lambda connection: [create(connection, new)[0].id for new in each_new], session
+                )
+            elif given:
+                batch = NewJobs(kind, options)
+                for item in given:
+                    batch.append(item)
+                ids = self._insert(partial(create_many, new=batch), session)
+            starting.ids = ids
         return ids
-
-    def _start_batch(
-        self,
-        kind: JobType[Any],
-        given: Sequence[Mapping[str, Any]],
-        options: StartOptions,
-        session: Within | None,
-    ) -> JobIds:
-        if kind.uniqueness is not None or options.after:
-            # Each is compared with those before it, or waits, so they are created one by one.
-            each_new = [new_job(kind, options, item, in_batch=True) for item in given]
-            return self._insert(
-                lambda connection: [create(connection, new)[0].id for new in each_new], session
-            )
-        batch = NewJobs(kind, options)
-        for item in given:
-            batch.append(item)
-        return self._insert(partial(create_many, new=batch), session) if given else []
 
     def _insert(
         self,
@@ -550,55 +543,40 @@ class Jobs:
         )
         search = search_for(query, self._registry, self.reads)
         if by_end:
-            behind = filters.end_place_of_cursor(cursor)
-            return self._by_end(wanted, search, limit, behind, first_ended_first=oldest_first)
-        if search is not None or oldest_first or (ids is None and wanted.may_be_rare):
+            ended = self.reads.autocommit(
+                find_by_end,
+                wanted,
+                search,
+                limit=limit + 1,
+                seconds=SEARCH_TIME,
+                behind=filters.end_place_of_cursor(cursor),
+                first_ended_first=oldest_first,
+            )
+            shown = [place.id for place in ended.places[:limit]]
+            last = ended.places[limit - 1] if len(ended.places) > limit else ended.reached
+            following = None if last is None else filters.cursor_of_end(last)
+        elif search is not None or oldest_first or (ids is None and wanted.may_be_rare):
             limit = limit if ids is None else len(ids)
-            seconds = None if search is None else SEARCH_TIME
             matching = self.reads.autocommit(
                 searching.find,
                 wanted,
                 search,
                 limit=limit + 1,
-                seconds=seconds,
+                seconds=None if search is None else SEARCH_TIME,
                 oldest_first=oldest_first,
             )
-            shown = JobFilter(ids=matching.ids[:limit], limit=None, most_bytes=wanted.most_bytes)
-            page = with_live_reports(self._live, self.reads.autocommit(reading.page, shown))
-            page = page[::-1] if oldest_first else page
-            last = matching.ids[limit - 1] if len(matching.ids) > limit else matching.reached
-            return JobPage(list(page), None if last is None else str(last))
-        found = self.reads.autocommit(reading.page, wanted)
-        more = ids is None and len(found) > limit
-        page = with_live_reports(self._live, found[:limit] if more else found)
-        return JobPage(list(page), str(page[-1].id) if more else None)
-
-    def _by_end(
-        self,
-        wanted: JobFilter,
-        search: Search | None,
-        limit: int,
-        behind: EndPlace | None,
-        *,
-        first_ended_first: bool,
-    ) -> JobPage:
-        found = self.reads.autocommit(
-            find_by_end,
-            wanted,
-            search,
-            limit=limit + 1,
-            seconds=SEARCH_TIME,
-            behind=behind,
-            first_ended_first=first_ended_first,
-        )
-        ids = [place.id for place in found.places[:limit]]
-        shown = JobFilter(ids=ids, limit=None, most_bytes=wanted.most_bytes)
-        read = {job.id: job for job in self.reads.autocommit(reading.page, shown)}
-        last = found.places[limit - 1] if len(found.places) > limit else found.reached
-        return JobPage(
-            [read[job_id] for job_id in ids if job_id in read],
-            None if last is None else filters.cursor_of_end(last),
-        )
+            shown = matching.ids[:limit]
+            reached = matching.ids[limit - 1] if len(matching.ids) > limit else matching.reached
+            following = None if reached is None else str(reached)
+        else:
+            found = self.reads.autocommit(reading.page, wanted)
+            more = ids is None and len(found) > limit
+            page = with_live_reports(self._live, found[:limit] if more else found)
+            return JobPage(list(page), str(page[-1].id) if more else None)
+        named = JobFilter(ids=shown, limit=None, most_bytes=wanted.most_bytes)
+        whole = with_live_reports(self._live, self.reads.autocommit(reading.page, named))
+        read = {job.id: job for job in whole}
+        return JobPage([read[job_id] for job_id in shown if job_id in read], following)
 
     def waiting_reason(self, job_id: int, *, owner: Whose = EVERYBODY) -> str | None:
         """Return in one sentence why a pending job has not started; None for other jobs.
@@ -911,40 +889,29 @@ class Jobs:
             parser = MemberParser(
                 self._registry, owner, options, in_batch=not counted, starting=starting
             )
-            return self._start_group(parser, members, then, on_failure, owner, session)
+            last = None if then is None else parser.then(then)
+            batches = parser.batches(members)
+            start = partial(create_group, owner=owner, on_failure=OnFailure(on_failure), then=last)
+            first = list(islice(batches, ATOMIC // INSERTED_AT_ONCE))
+            if session is not None:
+                # Not repeated: rows of a blocked try would stay in the caller's transaction.
+                connection = self._within(session)
+                with conflicts_as_busy():
+                    created = start(connection, batches=chain(first, batches))
+                    group = groups.get(connection, created)
+                after_commit(session, partial(self._wakeup.send, work(None)))
+                assert group is not None
+                return group
+            rest = next(batches, None)
 
-    def _start_group(
-        self,
-        parser: MemberParser,
-        members: Iterable[Member],
-        then: Member | None,
-        on_failure: OnFailureText,
-        owner: str | None,
-        session: Within | None,
-    ) -> Group:
-        last = None if then is None else parser.then(then)
-        batches = parser.batches(members)
-        start = partial(create_group, owner=owner, on_failure=OnFailure(on_failure), then=last)
-        first = list(islice(batches, ATOMIC // INSERTED_AT_ONCE))
-        if session is not None:
-            # Not repeated: the rows of a blocked attempt would stay in the caller's transaction.
-            connection = self._within(session)
-            with conflicts_as_busy():
-                created = start(connection, batches=chain(first, batches))
-                group = groups.get(connection, created)
-            after_commit(session, partial(self._wakeup.send, work(None)))
-            assert group is not None
-            return group
-        rest = next(batches, None)
+            def insert() -> Group:
+                group_id = self._database.transact(start, batches=first, complete=rest is None)
+                if rest is not None:
+                    self._insert_rest(group_id, rest, batches)
+                self._wakeup.send(work(None))
+                return self.get_group(group_id)
 
-        def insert() -> Group:
-            group_id = self._database.transact(start, batches=first, complete=rest is None)
-            if rest is not None:
-                self._insert_rest(group_id, rest, batches)
-            self._wakeup.send(work(None))
-            return self.get_group(group_id)
-
-        return self._until_done(insert)
+            return self._until_done(insert)
 
     def chain(
         self,
