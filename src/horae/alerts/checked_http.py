@@ -31,6 +31,7 @@ SUCCESS: Final = range(200, 300)
 SAME_METHOD: Final = frozenset({307, 308})
 REDIRECTS: Final = frozenset({301, 302, 303, *SAME_METHOD})
 DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+_USUAL_HEADERS: Final = {"User-Agent": "horae-watch", "Connection": "close"}
 # Addresses of IPv6 that contain one of IPv4, to which they lead.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
@@ -128,7 +129,18 @@ def send(
     end = time.monotonic() + timeout
     for _ in range(MOST_REDIRECTS + 1):
         parts = check_url(url)
-        status, location = _send_once(method, parts, allowed, end, body, headers or {})
+        host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+        address = resolve(host, port, allowed)
+        connection = _Connection(host, port, address, end, tls=parts.scheme == "https")
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        try:
+            connection.request(method, path, body, {**_USUAL_HEADERS, **(headers or {})})
+            response = connection.getresponse()
+            status, location = response.status, response.headers.get("Location")
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
+        finally:
+            connection.end()
         if status in SUCCESS:
             return
         follows = status in SAME_METHOD or (method == "GET" and status in REDIRECTS)
@@ -142,30 +154,6 @@ def send(
         except InvalidRequest as error:
             raise NotDelivered(f"it redirects to a URL that is refused: {error}") from None
     raise NotDelivered(f"it redirects more than {MOST_REDIRECTS} times")
-
-
-def _send_once(
-    method: str,
-    parts: SplitResult,
-    allowed: Allowed,
-    end: float,
-    body: bytes | None,
-    headers: Mapping[str, str],
-) -> tuple[int, str | None]:
-    host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
-    address = resolve(host, port, allowed)
-    connection = _Connection(host, port, address, end, tls=parts.scheme == "https")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    try:
-        connection.request(
-            method, path, body, {"User-Agent": "horae-watch", "Connection": "close", **headers}
-        )
-        response = connection.getresponse()
-        return response.status, response.headers.get("Location")
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
-    finally:
-        connection.end()
 
 
 def resolve(host: str, port: int, allowed: Allowed) -> Address:

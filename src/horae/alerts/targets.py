@@ -136,26 +136,23 @@ class Email:
         message["Date"] = format_datetime(now)
         message["Auto-Submitted"] = "auto-generated"  # so that no holiday note answers
         message.set_content(_text(notice, source))
-        try:
-            self._send(message)
-        except (OSError, smtplib.SMTPException) as error:
-            raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
-
-    def _send(self, message: EmailMessage) -> None:
         parts = urlsplit(self.server)
         host, context = parts.hostname or "", ssl.create_default_context()
-        if parts.scheme == "smtps":
-            server: smtplib.SMTP = smtplib.SMTP_SSL(
-                host, parts.port or 465, timeout=self.timeout, context=context
-            )
-        else:
-            server = smtplib.SMTP(host, parts.port or 587, timeout=self.timeout)
-        with server:
-            if parts.scheme == "smtp" and not self.insecure:
-                server.starttls(context=context)
-            if parts.username is not None:
-                server.login(unquote(parts.username), unquote(parts.password or ""))
-            server.send_message(message)
+        try:
+            if parts.scheme == "smtps":
+                server: smtplib.SMTP = smtplib.SMTP_SSL(
+                    host, parts.port or 465, timeout=self.timeout, context=context
+                )
+            else:
+                server = smtplib.SMTP(host, parts.port or 587, timeout=self.timeout)
+            with server:
+                if parts.scheme == "smtp" and not self.insecure:
+                    server.starttls(context=context)
+                if parts.username is not None:
+                    server.login(unquote(parts.username), unquote(parts.password or ""))
+                server.send_message(message)
+        except (OSError, smtplib.SMTPException) as error:
+            raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,13 @@ ErrorHook = TypeVar("ErrorHook", bound=Callable[[Job, BaseException], object])
 CancelHook = TypeVar("CancelHook", bound=Callable[[Job], object])
 
 
+_WITHOUT_NAME: Final = frozenset(
+    {
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+        inspect.Parameter.POSITIONAL_ONLY,
+    }
+)
 STARTS_ELSEWHERE: Final = ("delay", "apply_async", "send", "defer", "enqueue", "schedule")
 """Methods of the tasks of other libraries, which start a job."""
 
@@ -229,7 +236,11 @@ def _signature(
     context, previous, given = None, None, dict[str, Any]()
     for argument in inspect.signature(function).parameters.values():
         hint = hints.get(argument.name, Any)
-        _check_kind(name, argument)
+        if argument.kind in _WITHOUT_NAME:
+            raise InvalidJobType(
+                f"job type {name!r}: argument {argument} cannot be a parameter; use named,"
+                " annotated arguments"
+            )
         if hint is JobContext or get_origin(hint) is JobContext:
             if context is not None:
                 raise InvalidJobType(
@@ -278,14 +289,6 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
         raise InvalidJobType(
             f"job type {name!r}: its arguments cannot be parameters: {error}"
         ) from error
-
-
-def _check_kind(name: str, argument: inspect.Parameter) -> None:
-    if argument.kind in {argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY}:
-        raise InvalidJobType(
-            f"job type {name!r}: argument {argument} cannot be a parameter; use named, annotated"
-            " arguments"
-        )
 
 
 def _check_name(name: str, argument: str) -> None:

@@ -1,7 +1,7 @@
 """Pending jobs that cannot run here: their parameters no longer fit, or their type is unknown."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -51,26 +51,19 @@ class Misfit:
 def find_misfits(waiting: Iterable[Waiting], registry: Registry) -> list[Misfit]:
     """Return which of these jobs cannot run here, by type."""
     found: dict[str, Misfit] = {}
-    for job, problem in _misfits(waiting, registry):
+    end = time.monotonic() + MOST_SECONDS
+    for job in waiting:
+        kind, problem = registry.find(job.type), None
+        if kind is not None:
+            if isinstance(kind.parameters, ModelParameters) and time.monotonic() < end:
+                problem = _problem(kind.parameters, job.params)
+            if problem is None:
+                continue
         if job.type in found:
             found[job.type].count += 1
         else:
             found[job.type] = Misfit(job.type, job.id, problem)
     return list(found.values())
-
-
-def _misfits(
-    waiting: Iterable[Waiting], registry: Registry
-) -> Iterator[tuple[Waiting, str | None]]:
-    end = time.monotonic() + MOST_SECONDS
-    for job in waiting:
-        kind = registry.find(job.type)
-        if kind is None:
-            yield job, None
-        elif isinstance(kind.parameters, ModelParameters) and time.monotonic() < end:
-            problem = _problem(kind.parameters, job.params)
-            if problem is not None:
-                yield job, problem
 
 
 def _problem(parameters: ModelParameters, text: str | None) -> str | None:

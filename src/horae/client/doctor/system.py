@@ -21,7 +21,7 @@ from horae.storage.engine import Database
 from horae.storage.nodes import NodeView, nodes
 from horae.storage.operations import DueWork, change_log, doctor
 from horae.storage.queues import QueueView, everything
-from horae.storage.schedules import ScheduleHealth, health
+from horae.storage.schedules import health
 from horae.types import Routes
 
 MOST_MISSED: Final = 100
@@ -66,14 +66,10 @@ def system_findings(
     yield from slow_findings(database, queues, alive)
     found = database.autocommit(health.check)
     yield from schedule_findings(found, alive, known=known)
-    yield from _report_paused(database, found)
-    yield from missed_findings(
-        database.autocommit(health.missed, USUAL.missed_searched, (), MOST_MISSED)
-    )
-
-
-def _report_paused(database: Database, found: ScheduleHealth) -> Iterator[Finding]:
-    """Report paused schedules; a change names a schedule by its id or by its name."""
+    # A change names a schedule by its id or by its name.
     targets = [name for each in found.paused for name in (str(each.id), each.name)]
     changes = database.autocommit(change_log.last_of, "schedule.pause", targets)
     yield from paused_findings(found.paused, found.paused_count, changes)
+    yield from missed_findings(
+        database.autocommit(health.missed, USUAL.missed_searched, (), MOST_MISSED)
+    )

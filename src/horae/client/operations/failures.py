@@ -74,8 +74,17 @@ def failures_since(
     if not timedelta() < length <= LONGEST_PERIOD:
         raise InvalidRequest(f"since: expected more than zero and at most {LONGEST_PERIOD.days} d")
     deployed = reads.autocommit(failures.deployed, LONGEST_PERIOD.total_seconds())
-    chosen = None if deployment is None else _deployment_of(deployment, deployed)
-    if chosen is not None:
+    chosen: RecentDeployment | None = None
+    if deployment is not None:
+        chosen = next(
+            (each for each in deployed if deployment in (each.key, LATEST_DEPLOYMENT)), None
+        )
+        if chosen is None:
+            raise NotFound(
+                f"there is no deployment {quoted(deployment)} in the last {LONGEST_PERIOD.days}"
+                f" days{did_you_mean(deployment, [each.key for each in deployed])};"
+                " `horae deployments` lists them"
+            )
         now = reads.autocommit(moment_in, 0.0)
         length = min(now - chosen.at + length, LONGEST_PERIOD)
     read = reads.autocommit(failures.read, length.total_seconds())
@@ -117,16 +126,6 @@ def query_of(group: FailureGroup, since: datetime) -> str:
         terms.append(written_term(Field.ERROR, group.error_class))
     start = since.astimezone(UTC).replace(microsecond=0)
     return " ".join([*terms, f"{Field.FINISHED}:{start.isoformat()}.."])
-
-
-def _deployment_of(key: str, deployed: Sequence[RecentDeployment]) -> RecentDeployment:
-    found = next((each for each in deployed if key in (each.key, LATEST_DEPLOYMENT)), None)
-    if found is None:
-        raise NotFound(
-            f"there is no deployment {quoted(key)} in the last {LONGEST_PERIOD.days} days"
-            f"{did_you_mean(key, [each.key for each in deployed])}; `horae deployments` lists them"
-        )
-    return found
 
 
 def failures_to_change(group: FailureGroup) -> BulkFilter:

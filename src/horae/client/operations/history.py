@@ -203,13 +203,22 @@ def series(
     window = window_of(start, end, found.now, min(points, MOST_POINTS))
     beside = {Scope.QUEUE: "queues", Scope.TYPE: "types"}.get(scope, "everything")
     stored = _read(reads, found, window, beside, name)
+
+    def figures(bucket: HistoryBucket) -> Figures | None:
+        if name is None:
+            return bucket.everything
+        named = bucket.queues if scope is Scope.QUEUE else bucket.types
+        return figures_of(named, name, bucket.everything)
+
     return Series(
         scope=scope,
         name=name,
         start=window.start,
         until=_recorded(stored, window),
         step_seconds=window.step,
-        points=points_of(_parts_of(stored, scope, name), window),
+        points=points_of(
+            [StepPart(each.start, each.seconds, figures(each.bucket)) for each in stored], window
+        ),
     )
 
 
@@ -221,7 +230,11 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
     found, window, stored = _read_last(reads, span, "queues")
     until = _recorded(stored, window)
     names = _names(each.bucket.queues for each in stored)
-    latest = courses_of(_latest(reads, found), _queues, names)
+    recent: Sequence[StoredBucket] = ()
+    if found.reached is not None:  # whatever the lengths of the buckets of the window are
+        start, end = found.reached - RECENT, found.reached
+        recent = reads.autocommit(writing.read, LENGTHS[0], start, end, end, "queues")
+    latest = courses_of(recent, _queues, names)
     is_fresh = found.reached is not None and found.now - found.reached <= STALE_AFTER
     courses = [
         QueueCourse(
@@ -340,30 +353,10 @@ def _read_last(
     return found, window, _read(reads, found, window, beside)
 
 
-def _latest(reads: Reads, found: HistoryProgress) -> list[StoredBucket]:
-    """Return the buckets of the last minutes, whatever the lengths of those of a window are."""
-    if found.reached is None:
-        return []
-    start = found.reached - RECENT
-    return reads.autocommit(writing.read, LENGTHS[0], start, found.reached, found.reached, "queues")
-
-
 def _recorded(stored: Sequence[StoredBucket], window: Window) -> datetime:
     """Return the end of the last bucket; the start of the window if there is none."""
     last = stored[-1] if stored else None
     return window.start if last is None else last.start + timedelta(seconds=last.seconds)
-
-
-def _parts_of(stored: Sequence[StoredBucket], scope: Scope, name: str | None) -> list[StepPart]:
-    return [StepPart(each.start, each.seconds, _figures(each, scope, name)) for each in stored]
-
-
-def _figures(stored: StoredBucket, scope: Scope, name: str | None) -> Figures | None:
-    bucket = stored.bucket
-    if name is None:
-        return bucket.everything
-    named = bucket.queues if scope is Scope.QUEUE else bucket.types
-    return figures_of(named, name, bucket.everything)
 
 
 def _names(parts: Iterable[Named]) -> list[str]:

@@ -125,7 +125,11 @@ def lanes_of(reads: Reads, schedule_ids: Collection[int], hours: int) -> Schedul
                 marks=marks,
                 complete_from=within[0].nominal_time if is_cut else None,
                 coming=[each for each in view.upcoming(MOST_COMING) if each <= end],
-                durations=_durations(own),
+                durations=[
+                    max((row.finished_at - row.started_at).total_seconds(), 0.0)
+                    for row in own
+                    if row.finished_at is not None and row.started_at is not None
+                ][-lanes.LATEST :],
             )
         )
     return ScheduleLanes(start=start, now=now, end=end, lanes=made)
@@ -140,17 +144,14 @@ def outcome_of(row: LaneRow) -> LaneOutcome:
             return LaneOutcome.PAUSED if row.reason == Reason.PAUSED else LaneOutcome.SKIPPED
         case Decision.COALESCED:
             return LaneOutcome.COALESCED
+        case Decision.FIRED if row.state in {JobState.FAILED, JobState.CANCELLED}:
+            return LaneOutcome(row.state)
+        case Decision.FIRED if row.state in {JobState.PENDING, JobState.STARTED}:
+            return LaneOutcome.RUNNING
         case Decision.FIRED:
-            return _outcome_of_run(row)
-
-
-def _outcome_of_run(row: LaneRow) -> LaneOutcome:
-    if row.state in {JobState.FAILED, JobState.CANCELLED}:
-        return LaneOutcome(row.state)
-    if row.state in {JobState.PENDING, JobState.STARTED}:
-        return LaneOutcome.RUNNING
-    is_late = row.decided_at - row.nominal_time > ON_TIME_WITHIN
-    return LaneOutcome.LATE if is_late and row.reason not in _OF_THEIR_OWN else LaneOutcome.RAN
+            is_late = row.decided_at - row.nominal_time > ON_TIME_WITHIN
+            own = row.reason in _OF_THEIR_OWN
+            return LaneOutcome.LATE if is_late and not own else LaneOutcome.RAN
 
 
 def _marks(rows: Iterable[LaneRow], start: datetime, cell: timedelta) -> Iterable[Mark]:
@@ -169,12 +170,3 @@ def _marks(rows: Iterable[LaneRow], start: datetime, cell: timedelta) -> Iterabl
             job_id=row.job_id,
         )
     return together.values()
-
-
-def _durations(rows: Iterable[LaneRow]) -> list[float]:
-    ended = [
-        (row.finished_at - row.started_at).total_seconds()
-        for row in rows
-        if row.finished_at is not None and row.started_at is not None
-    ]
-    return [max(seconds, 0.0) for seconds in ended[-lanes.LATEST :]]

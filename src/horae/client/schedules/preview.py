@@ -85,43 +85,34 @@ def preview_of(
     rules = Rules(key=_KEY, trigger=trigger, exclude=exclude)
     rules = with_calendar_days(rules, registry, now.date())
     zone = load_zone(trigger.timezone)
-    first = _first_start(rules, now)
+    first = (
+        Timeline.of(rules).next_start(now)
+        if (interval := rules.finish_trigger) is None
+        else max(interval.initial_start or now, now)
+    )
     times = [each.astimezone(zone) for each in upcoming(rules, first, now, count)]
     until = times[-1] if times else now
     next_change = next(changes_between(trigger.timezone, now, now + _YEAR_AHEAD), None)
+    surprises = {each.at: each.text for each in surprises_of(_KEY, rules, now, until)}
+    daylight_saving = None
+    if isinstance(trigger, CronTrigger) and trigger.timezone != "UTC":
+        daylight_saving = daylight_saving_in_words(trigger.expression)
     return Preview(
         trigger=trigger,
         instead=instead,
         words=trigger_in_words(trigger),
         words_in=words_in_languages(trigger),
-        daylight_saving=_daylight_saving(trigger),
+        daylight_saving=daylight_saving,
         times=times,
         skipped=sum(ticks.count for ticks in skips(rules, now, first, until)),
-        clock_changes=_clock_changes(rules, now, until),
+        clock_changes=[
+            PreviewedClockChange(
+                at=change.at,
+                before=timedelta(seconds=change.before),
+                after=timedelta(seconds=change.after),
+                text=surprises.get(change.at),
+            )
+            for change in changes_between(trigger.timezone, now, until)
+        ],
         next_clock_change=None if next_change is None else next_change.at,
     )
-
-
-def _first_start(rules: Rules, now: datetime) -> datetime | None:
-    if (trigger := rules.finish_trigger) is not None:
-        return max(trigger.initial_start or now, now)
-    return Timeline.of(rules).next_start(now)
-
-
-def _daylight_saving(trigger: Trigger) -> str | None:
-    if not isinstance(trigger, CronTrigger) or trigger.timezone == "UTC":
-        return None
-    return daylight_saving_in_words(trigger.expression)
-
-
-def _clock_changes(rules: Rules, start: datetime, until: datetime) -> list[PreviewedClockChange]:
-    surprises = {each.at: each.text for each in surprises_of(_KEY, rules, start, until)}
-    return [
-        PreviewedClockChange(
-            at=change.at,
-            before=timedelta(seconds=change.before),
-            after=timedelta(seconds=change.after),
-            text=surprises.get(change.at),
-        )
-        for change in changes_between(rules.trigger.timezone, start, until)
-    ]

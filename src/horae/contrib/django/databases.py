@@ -63,26 +63,21 @@ def url_of(alias: str) -> str:
     given: Mapping[str, Any] = wrapper.settings_dict
     values = [given[name] for name in READ]
     seen = _read.get(alias)
-    if seen is None or seen[0] != values:
-        # Options may be changed where they are, so they are copied.
-        seen = _read[alias] = (
-            [*values[:-1], dict(given["OPTIONS"])],
-            _url(alias, wrapper.vendor, given),
-        )
-    return seen[1]
-
-
-def _url(alias: str, vendor: str, given: Mapping[str, Any]) -> str:
-    match vendor:
+    if seen is not None and seen[0] == values:
+        return seen[1]
+    match wrapper.vendor:
         case "postgresql":
-            return _of_server(given)
+            url = _of_server(given)
         case "sqlite":
-            return _of_file(alias, str(given["NAME"]))
+            url = _of_file(alias, str(given["NAME"]))
         case _:
             raise ConfigurationError(
                 f"DATABASES[{alias!r}]: Horae needs PostgreSQL or SQLite, and the engine is"
                 f" {given['ENGINE']!r}; name the alias of such a database in HORAE['using']"
             )
+    # Options may be changed where they are, so they are copied.
+    _read[alias] = [*values[:-1], dict(given["OPTIONS"])], url
+    return url
 
 
 def _of_file(alias: str, name: str) -> str:

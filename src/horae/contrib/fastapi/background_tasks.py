@@ -55,18 +55,15 @@ class DurableTasks:
             [(kind, values)] = added
             self.jobs.append(await self._horae.aio.jobs.start(kind, owner=self._owner, **values))
         elif added:
-            database = self._horae.components.database
-            self.jobs += await database.in_thread(
-                lambda: database.transact(self._start_all, added), Use.CHANGE
-            )
+            database, jobs = self._horae.components.database, self._horae.jobs
 
-    def _start_all(
-        self, connection: Connection, added: list[tuple[JobTypeReference, dict[str, Any]]]
-    ) -> list[Job]:
-        return [
-            self._horae.jobs.start(kind, owner=self._owner, session=connection, **values)
-            for kind, values in added
-        ]
+            def start_all(connection: Connection) -> list[Job]:
+                return [
+                    jobs.start(kind, owner=self._owner, session=connection, **values)
+                    for kind, values in added
+                ]
+
+            self.jobs += await database.in_thread(lambda: database.transact(start_all), Use.CHANGE)
 
 
 def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[DurableTasks]]:

@@ -35,7 +35,7 @@ from horae.contrib.otel.measures import Measures
 from horae.domain.jobs import AttemptOutcome, Claim
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, Settling
-from horae.types import BodyEnd, JobContext, Starting
+from horae.types import JobContext, Starting
 
 DUE: Final = "horae_due"
 """The key in `meta` of the moment at which the job is due, in seconds since 1970."""
@@ -151,7 +151,40 @@ class RunSpan:
         """Begin the span, and add that of the wait before it."""
         # An error before the body would be the failure of the body.
         with log.guard("job %d is not traced: %s", self._job.id):
-            self._begin()
+            job, tracing = self._job, self._tracing
+            claim = job.claim
+            parent = tracing.context_in(job.meta)
+            previous = _previous_in(job.meta, claim)
+            due = _due(job, previous)
+            previous_run = (
+                None if claim.schedule_id is None else tracing.schedules.take(claim.schedule_id)
+            )
+            self._began = now = time.time_ns()
+            self._span = span = tracing.tracer.start_span(
+                f"run {claim.type}",
+                context=parent or Context(),
+                kind=SpanKind.CONSUMER,
+                attributes=self._attributes | _of_claim(claim),
+                links=_links(
+                    start=_span_context(parent),
+                    previous_attempt=_span_context(tracing.context_in(previous)),
+                    previous_run=previous_run,
+                ),
+                start_time=now,
+            )
+            context = set_span_in_context(span)
+            self._token = contexts.attach(context)
+            if due is not None:
+                begin = min(int(due * BILLION), now)  # clocks of two machines may differ
+                attributed = _attributes("wait", claim.type, claim.queue)
+                tracing.measures.waiting.record((now - begin) / BILLION, attributed)
+                # A job that carries no context has one trace with its run.
+                tracing.tracer.start_span(
+                    f"wait {claim.type}",
+                    context=parent or context,
+                    attributes=attributed | _of_claim(claim),
+                    start_time=begin,
+                ).end(now)
 
     def __exit__(
         self,
@@ -162,47 +195,9 @@ class RunSpan:
         """End the span with the outcome of the attempt."""
         if self._token is not None:
             contexts.detach(self._token)
-        ended = self._job.ended
-        if self._span is not None and ended is not None:
-            self._end(self._span, ended, time.time_ns())
-
-    def _begin(self) -> None:
-        job, tracing = self._job, self._tracing
-        claim = job.claim
-        parent = tracing.context_in(job.meta)
-        previous = _previous_in(job.meta, claim)
-        due = _due(job, previous)
-        previous_run = (
-            None if claim.schedule_id is None else tracing.schedules.take(claim.schedule_id)
-        )
-        self._began = now = time.time_ns()
-        self._span = span = tracing.tracer.start_span(
-            f"run {claim.type}",
-            context=parent or Context(),
-            kind=SpanKind.CONSUMER,
-            attributes=self._attributes | _of_claim(claim),
-            links=_links(
-                start=_span_context(parent),
-                previous_attempt=_span_context(tracing.context_in(previous)),
-                previous_run=previous_run,
-            ),
-            start_time=now,
-        )
-        context = set_span_in_context(span)
-        self._token = contexts.attach(context)
-        if due is not None:
-            begin = min(int(due * BILLION), now)  # clocks of two machines may differ
-            attributed = _attributes("wait", claim.type, claim.queue)
-            tracing.measures.waiting.record((now - begin) / BILLION, attributed)
-            # A job that carries no context has one trace with its run.
-            tracing.tracer.start_span(
-                f"wait {claim.type}",
-                context=parent or context,
-                attributes=attributed | _of_claim(claim),
-                start_time=begin,
-            ).end(now)
-
-    def _end(self, span: Span, ended: BodyEnd, now: int) -> None:
+        ended, span, now = self._job.ended, self._span, time.time_ns()
+        if span is None or ended is None:
+            return
         claim, tracing = self._job.claim, self._tracing
         outcome = "dropped" if ended.outcome is None else ended.outcome.value
         attributed = self._attributes | {attributes.OUTCOME: outcome}

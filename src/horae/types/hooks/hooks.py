@@ -22,7 +22,7 @@ from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import has_hook
 from horae.types.large_values import KEPT_FOR, keys_in
-from horae.types.parameters import MappedParameters, ModelParameters, SecretNotOpened
+from horae.types.parameters import MappedParameters, SecretNotOpened
 from horae.types.registry import Registry
 
 IDS_AT_ONCE: Final = 10_000
@@ -244,12 +244,15 @@ class Hooks:
         job_type = self._registry.find(job.type)
         if job_type is None:
             return job
-        if isinstance(job_type.parameters, ModelParameters):
-            return _with_opened_secrets(job, job_type.parameters)
-        return replace(
-            job,
-            params=self._database.autocommit(parameters.load, job_type.parameters.mapped, job.id),
-        )
+        declared = job_type.parameters
+        if isinstance(declared, MappedParameters):
+            loaded = self._database.autocommit(parameters.load, declared.mapped, job.id)
+            return replace(job, params=loaded)
+        if declared.has_secrets:
+            # Sealed secrets stay if no key opens them, so that the hooks of the job are called.
+            with suppress(SecretNotOpened):
+                return replace(job, params=declared.opened_value(job.params))
+        return job
 
     def large_values_of(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Sequence[str]]:
         """Return the texts of jobs that refer to a store of files; nothing without such a store."""
@@ -339,17 +342,6 @@ class Hooks:
                 return sum(self._remove([job_id]) for job_id in job_ids)
             log.exception("job %d cannot be deleted; its row stays", job_ids[0])
             return 0
-
-
-def _with_opened_secrets(job: Job, declared: ModelParameters) -> Job:
-    """Return the job with its secrets as they were given; sealed ones stay if no key opens them,
-    so that its hooks are called.
-    """
-    if not declared.has_secrets:
-        return job
-    with suppress(SecretNotOpened):
-        return replace(job, params=declared.opened_value(job.params))
-    return job
 
 
 def failure_of(job: Job) -> JobFailed:

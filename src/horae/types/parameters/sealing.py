@@ -6,14 +6,11 @@ keys the first one seals and each of them opens, so that a key can be replaced w
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typing_extensions import override
 
 from horae.errors import ConfigurationError, HoraeError
-
-if TYPE_CHECKING:
-    from cryptography.fernet import MultiFernet
 
 SEALED: Final = "$sealed"
 """The key of the object that stands for a sealed value, with its token as the value."""
@@ -28,8 +25,17 @@ class Sealer:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raise `ConfigurationError` if the library that encrypts is not installed."""
+        try:
+            from cryptography.fernet import Fernet, MultiFernet
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("cryptography"):
+                raise
+            raise ConfigurationError(
+                "secret_keys (HORAE_SECRET_KEYS) needs a library that encrypts: pip install"
+                " 'horae[crypto]'"
+            ) from error
         self._keys = tuple(keys)
-        self._fernet: MultiFernet = _fernet_of(keys)
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
@@ -72,16 +78,3 @@ def open_value(sealer: Sealer | None, stored: Any) -> Any:
             "a secret parameter is sealed, and this process has no secret_keys (HORAE_SECRET_KEYS)"
         )
     return sealer.open(str(stored[SEALED]))
-
-
-def _fernet_of(keys: Sequence[str]) -> "MultiFernet":
-    try:
-        from cryptography.fernet import Fernet, MultiFernet
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("cryptography"):
-            raise
-        raise ConfigurationError(
-            "secret_keys (HORAE_SECRET_KEYS) needs a library that encrypts: pip install"
-            " 'horae[crypto]'"
-        ) from error
-    return MultiFernet([Fernet(key) for key in keys])

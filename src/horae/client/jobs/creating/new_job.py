@@ -23,7 +23,6 @@ from horae.domain.times import parse_duration
 from horae.errors import InvalidRequest
 from horae.storage.jobs import NO_META, JobRow
 from horae.types import JobType, has_hook, storable_parameters
-from horae.types.large_values import LargeValues
 from horae.types.options import (
     OPTIONS,
     StartOptions,
@@ -221,8 +220,14 @@ def max_count_of(
 def _store(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
     """Return checked parameters in their stored form, with the limits that they imply."""
     stored = storable_parameters(job_type, checked)
-    if job_type.parameters.files is not None:
-        stored = _store_elsewhere(job_type, stored, job_type.parameters.files)
+    declared = job_type.parameters
+    if (
+        declared.files is not None
+        and stored.text is not None
+        and isinstance(declared, ModelParameters)
+    ):
+        text = declared.stored_elsewhere(job_type.type, stored.text, declared.files)
+        stored = replace(stored, text=text)
     if not job_type.named_limits:
         return stored
     weight = options.weight or 1
@@ -232,14 +237,6 @@ def _store(job_type: JobType[Any], options: StartOptions, checked: CheckedParame
             job_type.type, job_type.named_limits, checked.value, options.owner, weight
         ),
     )
-
-
-def _store_elsewhere(job_type: JobType[Any], stored: Stored, files: LargeValues) -> Stored:
-    """Return what is stored in the row once large values are in the store of files."""
-    if stored.text is None or not isinstance(job_type.parameters, ModelParameters):
-        return stored
-    text = job_type.parameters.stored_elsewhere(job_type.type, stored.text, files)
-    return replace(stored, text=text)
 
 
 def _prepare(

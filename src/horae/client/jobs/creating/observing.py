@@ -25,11 +25,14 @@ def observed(
     if not observers or not isinstance(options, StartOptions):  # others are refused by the caller
         yield Starting()
         return
+    delay = options.delay_seconds or 0.0
+    if options.run_at is not None:
+        delay = options.run_at.timestamp() - time.time()
     starting = Starting(
         type=None if kind is None else kind.type,
         queue=options.queue or (None if kind is None else kind.queue),
         count=count,
-        delay=_delay_of(options),
+        delay=delay,
         given={} if repeated is not None else _mapping(options.meta),
         earlier=None if repeated is None else repeated.meta,
     )
@@ -53,9 +56,3 @@ def with_meta_of(starting: Starting, options: StartOptions) -> StartOptions:
 def _mapping(meta: object) -> Mapping[str, Any]:
     """Return the caller's `meta` as a mapping; what is none is refused when the job is made."""
     return meta if isinstance(meta, Mapping) else {}
-
-
-def _delay_of(options: StartOptions) -> float:
-    if options.run_at is not None:
-        return options.run_at.timestamp() - time.time()
-    return options.delay_seconds or 0.0

@@ -144,7 +144,13 @@ def _entry(
         code.call = _call_of(code, task, entry)
     code.options = {"name": text(name), **code.options}
     _set_trigger(code, entry.get("schedule"), zone)
-    _set_entry_options(code, entry)
+    for option, value in (entry.get("options") or {}).items():
+        if option in {"queue", "priority"} and (source := literal(value)) is not None:
+            code.options[option] = str(source)
+        else:
+            code.notes.append(f"No counterpart: {option}={value!r} in its options.")
+    if entry.get("relative"):
+        code.notes.append("No counterpart: relative=True. A fixed grid is fixed=True.")
     return code
 
 
@@ -156,16 +162,6 @@ def _call_of(code: EntryCode, task: TaskCode, entry: Mapping[str, Any]) -> str |
         return None
     arguments = [*map(str, positional), *(f"{key}={value}" for key, value in named.items())]
     return f"{task.function}({', '.join(arguments)})"
-
-
-def _set_entry_options(code: EntryCode, entry: Mapping[str, Any]) -> None:
-    for option, value in (entry.get("options") or {}).items():
-        if option in {"queue", "priority"} and (source := literal(value)) is not None:
-            code.options[option] = str(source)
-        else:
-            code.notes.append(f"No counterpart: {option}={value!r} in its options.")
-    if entry.get("relative"):
-        code.notes.append("No counterpart: relative=True. A fixed grid is fixed=True.")
 
 
 def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:
