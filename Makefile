@@ -5,7 +5,7 @@ BIN := .venv/bin
 FAST := $(addprefix tests/,unit properties storage client runtime schedules)
 TREES := $(wildcard src tests benchmarks examples)
 LOCKS := requirements/test.txt requirements/lint.txt requirements/docs.txt
-SYSTEM_PACKAGES := postgresql pgbouncer redis-server iproute2 chromium jq
+SYSTEM_PACKAGES := postgresql pgbouncer redis-server iproute2 chromium-headless-shell jq
 NODE := scripts/with-node
 DASHBOARD := src/horae/api/static/index.html
 MODULES := web/node_modules/.package-lock.json
@@ -14,6 +14,8 @@ WEB_FILES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NO_MKDOCS_2_WARNING := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Images of containers often set it. Then each process of pytest compiles its plugins, their packages and Horae.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean

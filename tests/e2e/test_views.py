@@ -1,12 +1,11 @@
 """Every view: it shows no errors, is accessible, fits a small screen, and works with a keyboard."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.e2e.serving import ON_SQLITE, ROOT, Served
 from tests.harness.node_processes import wait_until
@@ -33,8 +32,9 @@ VIEWS: Final = (
     "nowhere",
 )
 THEMES: Final[tuple[Theme, ...]] = ("light", "dark")
-SMALL: Final = 375
-"""Pixels; the width of a small telephone."""
+LARGE: Final[ViewportSize] = {"width": 1280, "height": 720}
+SMALL: Final[ViewportSize] = {"width": 375, "height": 740}
+"""A small telephone."""
 TOO_WIDE: Final = (
     "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 )
@@ -54,15 +54,6 @@ def views(node: Served, tmp_path: Path) -> list[str]:
         f"schedules/{schedule}/edit",
         *(f"jobs/{job}" for job in (failed, finished, running)),
     ]
-
-
-@pytest.fixture
-def searched(browser: Browser, node: Served) -> Iterator[BrowserContext]:
-    """A browser that ignores the page's Content-Security-Policy, so that a test can inject a script."""
-    with browser.new_context(
-        base_url=node.url, bypass_csp=True, reduced_motion="reduce"
-    ) as context:
-        yield context
 
 
 def settle(page: Page) -> None:
@@ -85,35 +76,22 @@ def violations(page: Page) -> list[str]:
     ]
 
 
-def test_every_view_opens_without_a_complaint(page: Page, views: list[str]) -> None:
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_view_is_accessible_and_fits_a_small_screen(page: Page, views: list[str]) -> None:
+    axe = AXE.read_text()
+    found: dict[str, list[str]] = {}
     for view in views:
+        page.set_viewport_size(SMALL)
         page.goto(view)
         settle(page)  # the errors on the page are checked at the end
-
-
-@ON_SQLITE
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.slow
-def test_every_view_is_accessible(searched: BrowserContext, views: list[str], theme: Theme) -> None:
-    found: dict[str, list[str]] = {}
-    page = searched.new_page()
-    page.emulate_media(color_scheme=theme)
-    for view in views:
-        page.goto(view)
-        settle(page)
-        page.add_script_tag(path=AXE)
-        if problems := violations(page):
-            found[view] = problems
-    assert found == {}
-
-
-@ON_SQLITE
-def test_no_view_is_wider_than_a_small_screen(page: Page, views: list[str]) -> None:
-    page.set_viewport_size({"width": SMALL, "height": 740})
-    for view in views:
-        page.goto(view)
-        settle(page)
         assert page.evaluate(TOO_WIDE) <= 0, f"{view} scrolls sideways"
+        page.set_viewport_size(LARGE)
+        page.evaluate(axe)
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            found[f"{view}, {theme}"] = violations(page)
+    assert {view: problems for view, problems in found.items() if problems} == {}
 
 
 @ON_SQLITE

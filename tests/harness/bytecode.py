@@ -1,10 +1,12 @@
 """Bytecode of Horae and of the tests, so that not every process of a run compiles the same modules again.
 
 Images of containers often set PYTHONDONTWRITEBYTECODE. Then a run compiled 600 modules in each of its workers, and those
-of Horae again in each of the hundreds of processes that tests start.
+of Horae again in each of the hundreds of processes that tests start. The Makefile unsets it, as pytest compiles its plugins
+before it reads a line of ours.
 """
 
 import compileall
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -24,9 +26,10 @@ def compile_started() -> None:
 
 @contextmanager
 def kept() -> Generator[None]:
-    """Write the bytecode of modules that are imported meanwhile, also if the environment forbids it."""
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    """Write the bytecode of modules that are imported meanwhile, and of no later ones."""
+    sys.dont_write_bytecode = False
     try:
         yield
     finally:
-        sys.dont_write_bytecode = before
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
