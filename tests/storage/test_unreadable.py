@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, text
 
-from horae import Horae, UnreadableRow
+from horae import Horae, Limit, UnreadableRow
 from horae.client.doctor.basics import check_rows
 from horae.client.doctor.finding import Level
 from horae.client.operations.change_log import ChangeLog
@@ -17,12 +17,13 @@ from horae.storage.engine import unreadable_rows
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE, database_now
 from horae.storage.engine.value_limits import MOST_ATTEMPTS, MOST_LEASES
+from horae.storage.jobs.limits import filing
 from horae.storage.operations.change_log_tables import change_log
 from horae.storage.outcomes import run_ending
-from horae.storage.schedules import bulk_firing, firing
+from horae.storage.schedules import bulk_firing, firing, plan_writing
 from tests.api.clients import application_of, client_of
 from tests.harness.applications import application, execute
-from tests.harness.nodes import running_node
+from tests.harness.nodes import running_node, until
 
 LARGEST: Final = 2**63 - 1
 LONG: Final = "1" * 5000
@@ -108,6 +109,68 @@ def test_a_page_is_full_though_bad_rows_are_among_those_it_would_hold(horae: Hor
         if (cursor := page.next) is None:
             break
     assert found == [[ids[8], ids[5]], [ids[3], ids[2]], [ids[1]]]
+
+
+BAD_LIMITS: Final[dict[str, tuple[str, str]]] = {
+    "numbers of another kind": ("horae_limits", "declared = '[]'"),
+    "no numbers": ("horae_limits", "declared = NULL"),
+    "changed numbers of another kind": ("horae_limits", 'changed = \'{"concurrency": "x"}\''),
+    "another kind of state": ("horae_limit_buckets", "state = '7'"),
+    "a period of nothing": ("horae_limit_buckets", "state = '[1, 2, 0]'"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LIMITS)
+async def test_a_bad_limit_stops_no_job(horae: Horae, kind: str) -> None:
+    table, change = BAD_LIMITS[kind]
+
+    @horae.job(max_count=None, limits=[Limit(rate="5/s", name="bad")])
+    def under_it(number: int) -> int:
+        return number
+
+    @horae.job(max_count=None, limits=[Limit(concurrency=5, name="other")])
+    def under_another(number: int) -> int:
+        return number
+
+    ids = [horae.jobs.start(kind, number=1).id for kind in (under_it, under_another)]
+    horae.components.database.autocommit(filing.file)
+    spoil(horae, table, change, "name = 'bad'" if table == "horae_limits" else "limit_name = 'bad'")
+    async with running_node(horae):
+        for job_id in ids:
+            await horae.aio.jobs.wait(job_id, timeout="6s")
+
+
+# On PostgreSQL and on SQLite.
+BAD_VALUES: Final[dict[str, tuple[str | None, str]]] = {
+    "tags that are a number": ("tags = '5'", "tags = '5'"),
+    "tags that are no texts": ("tags = '[[1]]'", "tags = '[[1]]'"),
+    "tags that are no JSON": (None, "tags = '{'"),
+    "parameters that are no JSON": (None, "params = '{'"),
+    "declared values that are no JSON": (None, "overrides = '{'"),
+    "limits of another kind": ("limits = '5'", "limits = '5'"),
+    "days of another kind": ("calendar_days = '[5]'", "calendar_days = '[5]'"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_VALUES)
+async def test_a_bad_schedule_neither_stops_nor_hides_another(horae: Horae, kind: str) -> None:
+    @horae.job(name="work")
+    def work() -> None: ...
+
+    change = BAD_VALUES[kind][horae.components.database.dialect == SQLITE]
+    if change is None:
+        return
+    for name in ("bad", "good"):
+        horae.schedules.add("work", name=name, cron="* * * * * *")
+    spoil(horae, "horae_schedules", change, "name = 'bad'")
+    assert "good" in [schedule.name for schedule in horae.schedules.list()]
+    async with running_node(horae):
+        await until(lambda: horae.schedules.get("good").statistics.total_successes)
+
+
+@pytest.mark.parametrize("stored", ["{", "5", "[[1]]"])
+def test_bad_tags_of_a_schedule_are_no_tags(stored: str) -> None:
+    assert plan_writing.tags_of(stored) == []
 
 
 BAD: Final[dict[str, str]] = {

@@ -22,7 +22,7 @@ from horae.domain.storable import is_storable
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
-from horae.storage.engine import Database, Reads
+from horae.storage.engine import Database, Reads, read, readable
 from horae.storage.schedules import (
     OpenRuns,
     ScheduleFilter,
@@ -134,8 +134,9 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
 
 
 def read_view(database: Database, row: StoredSchedule) -> ScheduleView:
-    """Return the view of a stored schedule. Raises `UnreadableSchedule`."""
-    view = view_of(row, _open_runs(database, [row]).get(row.id))
+    """Return the view of a stored schedule. Raises `UnreadableSchedule` or `UnreadableRow`."""
+    runs = _open_runs(database, [row])
+    view = read("horae_schedules", row, lambda row: view_of(row, runs.get(row.id)))
     if row.run_token is None:
         return view
     reasons = database.autocommit(waiting_reasons, [row.run_token])
@@ -155,7 +156,7 @@ def views_of(database: Reads, rows: Collection[StoredSchedule]) -> list[Schedule
         else:
             known.append(row)
     runs = _open_runs(database, known)
-    return [view_of(row, runs.get(row.id)) for row in known]
+    return readable("horae_schedules", known, lambda row: view_of(row, runs.get(row.id)))
 
 
 def _open_runs(database: Reads, rows: Collection[StoredSchedule]) -> Mapping[int, OpenRuns]:

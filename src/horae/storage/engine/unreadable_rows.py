@@ -148,7 +148,7 @@ def load_tolerantly(connection: Any, _record: object = None) -> None:
 
 
 def _key(row: Any) -> str:
-    values = row if isinstance(row, Mapping) else row._mapping
+    values = row if isinstance(row, Mapping) else row._asdict()
     return next((str(values[name]) for name in _KEYS if name in values), "?")
 
 

@@ -251,9 +251,21 @@ def _add_fired_jobs(
 
 def write_tags(connection: Connection, added: Iterable[tuple[JobId, StoredSchedule]]) -> None:
     """Write the tags of new jobs of these schedules."""
-    tagged = [(job_id, json.loads(row.tags)) for job_id, row in added if row.tags is not None]
+    tagged = [(job_id, given) for job_id, row in added if (given := tags_of(row.tags))]
     if tagged:
         tags.write_each(connection, tagged)
+
+
+def tags_of(stored: str | None) -> list[str]:
+    """Return the tags of a schedule's jobs; none if they cannot be read, which must not keep other
+    schedules from starting.
+    """
+    try:
+        given = json.loads(stored or "[]")
+    except ValueError:
+        return []
+    is_list = isinstance(given, list) and all(isinstance(tag, str) for tag in given)
+    return given if is_list else []
 
 
 def fired_tick(made: Plan) -> Ticks:

@@ -241,7 +241,7 @@ def file(connection: Connection, most: int = MOST_FILED) -> int:
 def _put_declared(connection: Connection, declared: Mapping[str, Mapping[str, Any]]) -> None:
     """Store the declared numbers of limits that are new, or that newer code has changed."""
     rows = connection.execute(LIMITS, {"names": sorted(declared)})
-    stored = {name: json.loads(numbers or "null") for name, numbers in rows}
+    stored = {name: object_in(numbers) for name, numbers in rows}
     new = [
         {"name": name, "declared": json.dumps(numbers), "concurrency": numbers.get("concurrency")}
         for name, numbers in sorted(declared.items())

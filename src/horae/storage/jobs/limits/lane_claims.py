@@ -26,6 +26,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -34,9 +35,11 @@ from sqlalchemy import Connection, select
 
 from horae.domain.jobs import Claim, JobId
 from horae.domain.limits import Bucket, Choice, Chooser, Lane, LimitNumbers, may_gather, state_now
-from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now
+from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now, readable
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
+from horae.storage.jobs.limit_tables import buckets
 from horae.storage.jobs.limits import lane_statements as sql
+from horae.storage.jobs.tables import queues
 
 FEWEST_LANES: Final = 200
 """Minimum number of lanes that a claim reads; so many can be found held back at once."""
@@ -325,25 +328,32 @@ def _lock_buckets(
     locked.now = (
         connection.scalar(_NOW) or 0
     )  # the locks are held: no other claim has counted starts at a later moment
-    for row in rows:
-        numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
-        rate = state_now(numbers, row.state, locked.now) if numbers.is_rate else None
-        # Numbers that were changed at run time say nothing about what happens beyond them.
-        discards = row.declared is not None and row.declared.get("on_reached") == "discard"
-        locked.buckets[row.id] = Bucket(
-            row.id,
-            numbers,
-            rate,
-            running.get(row.id, 0),
-            discards_as=row.name if discards else None,
-        )
-        if row.waiting:
-            locked.waiting.add(row.id)
+    read = readable(buckets.name, rows, partial(_bucket_of, running=running, now=locked.now))
+    locked.buckets.update((bucket.id, bucket) for bucket in read)
+    locked.waiting.update(row.id for row in rows if row.waiting and row.id in locked.buckets)
+    # A limit that cannot be read limits nothing: no bad row may stop the others.
+    unreadable = {row.id for row in rows} - locked.buckets.keys()
+    for lane_id in under if unreadable else ():
+        under[lane_id] = [id_ for id_ in under[lane_id] if id_ not in unreadable]
     for each in under.values():  # a limit that discards decides before one that lets jobs wait
         each.sort(
             key=lambda id_: id_ not in locked.buckets or locked.buckets[id_].discards_as is None
         )
     return under
+
+
+def _bucket_of(row: Any, *, running: Mapping[int, int], now: int) -> Bucket:
+    """Return a limit with its state; raises an error for a row that cannot be read."""
+    numbers = LimitNumbers.from_json(row.declared if row.changed is None else row.changed)
+    # Numbers that were changed at run time say nothing about what happens beyond them.
+    discards = row.declared is not None and row.declared.get("on_reached") == "discard"
+    return Bucket(
+        row.id,
+        numbers,
+        state_now(numbers, row.state, now) if numbers.is_rate else None,
+        running.get(row.id, 0),
+        discards_as=row.name if discards else None,
+    )
 
 
 def _lock_queues(
@@ -360,15 +370,20 @@ def _lock_queues(
     rows = connection.execute(statements.queues, {"names": sorted(limited)}).all()
     held = connection.execute(sql.RUNNING_IN_QUEUES, {"names": [row.name for row in rows]})
     running = {str(row.queue): int(row.running) for row in held}
-    for number, row in enumerate(rows, 1):
-        numbers = LimitNumbers(concurrency=row.concurrency_limit)
+    read = readable(queues.name, rows, _limit_of_queue)
+    for number, (queue, numbers) in enumerate(read, 1):
         locked.buckets[-number] = Bucket(
-            -number, numbers, None, running.get(row.name, 0), counts_weight=False
+            -number, numbers, None, running.get(queue, 0), counts_weight=False
         )
         for lane_id, lane in locked.rows.items():
-            if lane.queue == row.name:
+            if lane.queue == queue:
                 under.setdefault(lane_id, []).append(-number)
     return limited - {row.name for row in rows}
+
+
+def _limit_of_queue(row: Any) -> tuple[str, LimitNumbers]:
+    """Return the name of a queue and its limit; raises an error for a row that cannot be read."""
+    return row.name, LimitNumbers.from_json({"concurrency": row.concurrency_limit})
 
 
 def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
