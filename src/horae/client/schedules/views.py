@@ -135,6 +135,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
 
 def read_view(database: Database, row: StoredSchedule) -> ScheduleView:
     """Return the view of a stored schedule. Raises `UnreadableSchedule` or `UnreadableRow`."""
+    rules_of(row)  # its error names the schedule, which says more than the number of a row
     runs = _open_runs(database, [row])
     view = read("horae_schedules", row, lambda row: view_of(row, runs.get(row.id)))
     if row.run_token is None:
