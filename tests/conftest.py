@@ -70,10 +70,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests by the servers that their fixtures start; a parameter that asks for one has the mark itself."""
+    """Mark tests by the servers that their fixtures start, also for a parameter of the fixture `database`."""
     for fixture, mark in NEEDS.items():
         if fixture in getattr(item, "fixturenames", ()):
             item.add_marker(mark)
+    call = getattr(item, "callspec", None)
+    if call is not None and call.params.get("database") == "postgresql":
+        item.add_marker("postgres")
 
 
 @pytest.hookimpl(trylast=True)

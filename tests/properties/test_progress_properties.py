@@ -7,6 +7,7 @@ from math import ceil
 from random import Random
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,6 +111,7 @@ def play_naively(nodes: list[NaiveNode], report: Report) -> None:
             node.put(node.total)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(AMOUNTS, plays())
 def test_a_tree_shows_what_exact_fractions_say(total: Amount, reports: Sequence[Report]) -> None:

@@ -66,6 +66,7 @@ def test_a_node_runs_in_a_thread_of_the_programs_own_until_it_is_stopped(horae: 
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_in_good_order_in_the_main_thread(
     tmp_path: Path, number: signal.Signals

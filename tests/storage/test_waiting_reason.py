@@ -302,6 +302,7 @@ def remove_all_reasons(state: State, job: Job) -> None:
     assert any(job.id in state.would_take(kind.scope, kind.free) for kind in kinds), told
 
 
+@pytest.mark.slow
 def test_the_reason_is_what_the_claim_does(
     reused_database: Database, request: pytest.FixtureRequest
 ) -> None:

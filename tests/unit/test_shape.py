@@ -167,6 +167,8 @@ MOST_OUTSIDE: Final = 31
 
 def names_a_database(path: Path) -> bool:
     """Whether code or a string names one; comments and docstrings may."""
+    if not DATABASES.search(path.read_text(encoding="utf-8")):
+        return False
     tree = parse(path)
     docstrings = {
         line
