@@ -22,8 +22,9 @@ from horae.domain.schedules.tick import (
     judge_late,
     judge_overlapped,
 )
-from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
+from horae.domain.schedules.timeline import Timeline, hashed_delay
 from horae.domain.schedules.trigger import Trigger, parse_trigger
+from horae.domain.times import MICROSECOND
 from tests.properties.cron_strategies import (
     CHANGES,
     FOLDS,

@@ -12,7 +12,7 @@ from horae.domain.schedules.planning_state import Due, Resumed
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome
 from horae.domain.schedules.tick import OF_THEIR_OWN, Decision, Reason, Ticks
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
 from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.schedules.why import (
     KnownSchedule,
@@ -21,6 +21,7 @@ from horae.domain.schedules.why import (
     latest_before,
     undecided,
 )
+from horae.domain.times import MICROSECOND
 from tests.properties.schedule_strategies import (
     START,
     TEXTS,

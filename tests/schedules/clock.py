@@ -6,8 +6,9 @@ from typing import Final
 import pytest
 from sqlalchemy import text
 
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import EPOCH, MICROSECOND, POSTGRESQL
+from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.sqlite import opening
 
 MONDAY: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)

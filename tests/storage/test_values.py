@@ -18,10 +18,11 @@ from horae.client.jobs.creating.new_job import new_job
 from horae.domain.jobs.job import ENDED, JobId, JobState
 from horae.domain.jobs.retention import KeptFor
 from horae.domain.storable import is_storable_json
+from horae.domain.times import EPOCH
 from horae.errors import InvalidParameters
 from horae.runtime.bodies.values import result_text
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import EPOCH, database_now, seconds_from_now, seconds_since
+from horae.storage.engine.dialect import database_now, seconds_from_now, seconds_since
 from horae.storage.jobs import claims, creation, owed_hooks
 from horae.storage.jobs.tables import jobs
 from horae.storage.nodes import nodes

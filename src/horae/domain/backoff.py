@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from random import Random
-from typing import Any, Final, Literal, Self, TypeAlias, TypedDict, assert_never, get_args
+from typing import Any, Literal, Self, TypeAlias, TypedDict, assert_never, get_args
 
-from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, MICROSECOND, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
 Growth: TypeAlias = Literal["exponential", "linear", "constant"]
-
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class BackoffJson(TypedDict):
@@ -100,7 +98,7 @@ def nominal_delay(attempt: int, backoff: Backoff) -> timedelta:
     """Compute the delay after attempt `attempt` without jitter; below 1 is an `InvalidRequest`."""
     if attempt < 1:
         raise InvalidRequest(f"attempt {attempt}: expected 1 or more")
-    base, cap = backoff.base // _MICROSECOND, backoff.cap // _MICROSECOND
+    base, cap = backoff.base // MICROSECOND, backoff.cap // MICROSECOND
     match backoff.factor:
         case "exponential":
             # More doublings would exceed the cap even from a microsecond; 2 ** 10**9 is too large.
@@ -111,7 +109,7 @@ def nominal_delay(attempt: int, backoff: Backoff) -> timedelta:
             factor = 1
         case _:
             assert_never(backoff.factor)
-    return min(base * factor, cap) * _MICROSECOND
+    return min(base * factor, cap) * MICROSECOND
 
 
 def jittered(delay: timedelta, share: float, rng: Random, *, cap: timedelta) -> timedelta:
@@ -120,8 +118,8 @@ def jittered(delay: timedelta, share: float, rng: Random, *, cap: timedelta) -> 
     The part of the band above the cap is cut off before the draw: clipping afterwards would make
     half of all waiters at the cap return at the same moment.
     """
-    middle = delay // _MICROSECOND
+    middle = delay // MICROSECOND
     numerator, denominator = share.as_integer_ratio()
     spread = middle * numerator // denominator
-    high = min(middle + spread, cap // _MICROSECOND)
-    return rng.randint(min(middle - spread, high), high) * _MICROSECOND
+    high = min(middle + spread, cap // MICROSECOND)
+    return rng.randint(min(middle - spread, high), high) * MICROSECOND

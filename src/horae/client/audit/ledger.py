@@ -12,7 +12,6 @@ from horae.client.audit.finding import SLACK, Audit, Invariant, show
 from horae.client.audit.jobs import IN_ONE_TRANSACTION
 from horae.client.audit.known_rules import ONE_CHANGE, KnownRules
 from horae.domain.schedules import (
-    MICROSECOND,
     OF_THEIR_OWN,
     ON_TIME_WITHIN,
     REASONS,
@@ -26,6 +25,7 @@ from horae.domain.schedules import (
     is_excluded,
     spans_of,
 )
+from horae.domain.times import MICROSECOND
 
 _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TERMINATE_OTHER}
 

@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
-from horae.domain.times import Duration, parse_duration
+from horae.domain.times import EPOCH, MICROSECOND, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.search import EndPlace
 from horae.types import LARGEST_ID, LARGEST_NUMBER, of_kind
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
 _END_CURSOR: Final = re.compile(r"[0-9]{1,17}\.[0-9]{1,18}", re.ASCII)
 """Moments with 17 digits are before the year 5200, so that no cursor leaves the range of dates."""
 

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from horae.client.schedules import changes
-from horae.domain.schedules import MICROSECOND, BackfillChanged, Timeline, gaps_of
+from horae.domain.schedules import BackfillChanged, Timeline, gaps_of
 from horae.domain.schedules.run_times import run_times
+from horae.domain.times import MICROSECOND
 from horae.errors import InvalidRequest
 from horae.storage.schedules import (
     AppliedPlan,

@@ -8,7 +8,6 @@ from typing import Final
 from horae.client.schedules.why_answer import ScheduleWhy, in_words
 from horae.domain.jobs import JobId
 from horae.domain.schedules import (
-    MICROSECOND,
     Decision,
     DisabledReason,
     Reason,
@@ -16,6 +15,7 @@ from horae.domain.schedules import (
     Timeline,
 )
 from horae.domain.schedules.why import KnownSchedule, WhyKind, explain, latest_before
+from horae.domain.times import MICROSECOND
 from horae.storage.engine import Reads
 from horae.storage.jobs import reading as job_reading
 from horae.storage.nodes import nodes

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from horae.domain.times import parse_duration
+from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 
@@ -22,7 +22,6 @@ LONGEST_PERIOD: Final = timedelta(days=366)
 """The longest period of a rate; the state of a rate limit is kept for as long."""
 RATE_FORMS: Final = '"10/s", "100/m", "5/30s", "1000/h" or "3/day"'
 _RATE: Final = re.compile(r"\s*([0-9]{1,10})\s*/\s*([0-9].*|[A-Za-z]+)\s*", re.ASCII)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +81,7 @@ class LimitNumbers:
     def from_json(cls, stored: Mapping[str, Any]) -> "LimitNumbers":
         """Return stored numbers; raise TypeError or ValueError if they cannot be read."""
         given = {field.name: stored.get(field.name) for field in fields(cls)}
-        longest = LONGEST_PERIOD // _MICROSECOND
+        longest = LONGEST_PERIOD // MICROSECOND
         wrong = [
             name
             for name, value in given.items()
@@ -165,7 +164,7 @@ def _rate(given: object) -> tuple[int, int]:
             f"rate is {quoted(given)}, expected at least 1 start per period of at most"
             f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the queue"
         )
-    return amount, period // _MICROSECOND
+    return amount, period // MICROSECOND
 
 
 def _amount(name: str, given: object) -> int:

@@ -54,13 +54,12 @@ from horae.domain.schedules.tick import (
     Reason,
     Ticks,
 )
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger, parse_trigger
 
 __all__ = [
     "CALENDAR",
     "MAX_CLOCK_STEP_BACK",
-    "MICROSECOND",
     "NEXT_STATE",
     "OF_THEIR_OWN",
     "ON_TIME_WITHIN",

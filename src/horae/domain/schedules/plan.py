@@ -84,9 +84,9 @@ from horae.domain.schedules.tick import (
     judge_overlapped,
     passed_over,
 )
-from horae.domain.schedules.timeline import MICROSECOND, Timeline, hashed_delay
+from horae.domain.schedules.timeline import Timeline, hashed_delay
 from horae.domain.schedules.trigger import IntervalTrigger
-from horae.domain.times import Interval
+from horae.domain.times import MICROSECOND, Interval
 from horae.errors import InvalidRequest
 
 MAX_CLOCK_STEP_BACK: Final = timedelta(seconds=1)

@@ -3,7 +3,7 @@ runs change them.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -12,7 +12,8 @@ from horae.domain.schedules.run_times import run_times
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.skipping import gaps_of, reason_to_skip, skipped_between
 from horae.domain.schedules.tick import Decision, Ticks
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
+from horae.domain.times import MICROSECOND
 
 _MOST_SKIPPED: Final = 1_000
 """Maximum number of times that are searched for one that a finish-based interval does not skip."""
@@ -98,7 +99,7 @@ def _is_skipped(
     rules: Rules, timeline: Timeline, start: datetime, change: OneTimeChange | None
 ) -> bool:
     """Return whether a start is that of a nominal time that will be skipped."""
-    before = start - timeline.jitter - timedelta(microseconds=1)
+    before = start - timeline.jitter - MICROSECOND
     count = timeline.count(before, start)
     if not count:
         return False

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from horae.domain.schedules.exclusion import Gap
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
+from horae.domain.times import MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)

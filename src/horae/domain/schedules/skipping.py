@@ -15,7 +15,8 @@ from horae.domain.schedules.planning_state import OneTimeChange, Plan, ScheduleS
 from horae.domain.schedules.run_times import RunTimes
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.tick import Decision, Reason, Ticks
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
+from horae.domain.times import MICROSECOND
 
 _EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
 

@@ -14,9 +14,8 @@ from typing import Final, Self
 from horae.domain.cron import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
-from horae.domain.times import EPOCH, Grid
+from horae.domain.times import EPOCH, MICROSECOND, Grid
 
-MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 
 _FEW: Final = 8

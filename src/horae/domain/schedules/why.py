@@ -14,7 +14,8 @@ from horae.domain.schedules.planning_state import OneTimeChange
 from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.skipping import reason_to_skip
 from horae.domain.schedules.tick import Reason, Ticks
-from horae.domain.schedules.timeline import MICROSECOND, Timeline
+from horae.domain.schedules.timeline import Timeline
+from horae.domain.times import MICROSECOND
 
 _WINDOWS: Final = tuple(timedelta(hours=hours) for hours in (1, 24, 24 * 40, 24 * 400, 24 * 3_000))
 """How far back the nominal time before a moment is looked for, one after the other."""

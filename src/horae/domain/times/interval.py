@@ -8,11 +8,10 @@ from typing import Final, Self
 from typing_extensions import override
 
 from horae.domain.times.interval_text import Amounts, read_interval, write_interval
-from horae.domain.times.zone import DAY, EPOCH, load_zone, to_instant
+from horae.domain.times.zone import DAY, EPOCH, MICROSECOND, load_zone, to_instant
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 
-_MICROSECOND: Final = timedelta(microseconds=1)
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 _MONTHS_OF_YEAR: Final = 12
 
@@ -20,7 +19,7 @@ _MONTHS_OF_YEAR: Final = 12
 _NOMINAL_MONTH: Final = timedelta(days=30)
 
 # A hundred years: longer than anyone needs, and short enough to add to any date.
-_LONGEST: Final = Amounts(1_200, 36_525, timedelta(days=36_525) // _MICROSECOND)
+_LONGEST: Final = Amounts(1_200, 36_525, timedelta(days=36_525) // MICROSECOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Interval:
             return cls(value.months, value.days, value.microseconds)
         if isinstance(value, timedelta):
             if value % timedelta(days=1):
-                return cls(microseconds=value // _MICROSECOND)
+                return cls(microseconds=value // MICROSECOND)
             return cls(days=value.days)
         # Values of other types are read as texts: the error for a number names the missing unit
         parts = read_interval(str(value))
@@ -69,7 +68,7 @@ class Interval:
         return (
             self.months * _NOMINAL_MONTH
             + timedelta(days=self.days)
-            + self.microseconds * _MICROSECOND
+            + self.microseconds * MICROSECOND
         )
 
     def after(self, moment: datetime, timezone: str = "UTC", *, times: int = 1) -> datetime:
@@ -82,7 +81,7 @@ class Interval:
         if moment.utcoffset() is None:
             raise InvalidRequest(f"{moment!r}: expected a datetime with a time zone")
         if self.microseconds:
-            return moment.astimezone(UTC) + times * self.microseconds * _MICROSECOND
+            return moment.astimezone(UTC) + times * self.microseconds * MICROSECOND
         local = moment.astimezone(load_zone(timezone))
         years, month = divmod(local.month - 1 + self.months * times, _MONTHS_OF_YEAR)
         year, month = local.year + years, month + 1
@@ -110,5 +109,5 @@ def _problem_with(parts: Amounts) -> str | None:
     mixed = "months, days and time cannot be mixed"
     if parts.months:
         return f"{mixed}; use one of them"
-    elapsed = parts.microseconds + timedelta(days=parts.days) // _MICROSECOND
+    elapsed = parts.microseconds + timedelta(days=parts.days) // MICROSECOND
     return f"{mixed}; as elapsed time write {write_interval(Amounts(0, 0, elapsed))}"

@@ -18,6 +18,7 @@ from horae.quoting import quoted
 
 DAY: Final = 86_400
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 # Spans are looked up and cached by blocks of 2^25 seconds, 388 days.
 _BLOCK_BITS: Final = 25

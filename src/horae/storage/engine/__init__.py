@@ -11,12 +11,11 @@ one of the databases belongs here.
 
 from sqlalchemy.dialects.postgresql import insert  # its ON CONFLICT has the same form on SQLite
 
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.constants import Keyword, constant
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import (
-    EPOCH,
-    MICROSECOND,
     NUMBERED_ONCE,
     POSTGRESQL,
     SQLITE,

@@ -41,12 +41,11 @@ from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 from typing_extensions import override
 
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine.unreadable_rows import UNREADABLE, loads
 
 POSTGRESQL: Final = "postgresql"
 SQLITE: Final = "sqlite"
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
 NUMBERED_ONCE: Final[Mapping[str, Any]] = {"sqlite_autoincrement": True}
 """Options of a table in which no number is used again after its row was deleted."""
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, delete, exists, select
 
 from horae.domain.jobs import JobState
-from horae.domain.schedules import MICROSECOND, Decision, Timeline
+from horae.domain.schedules import Decision, Timeline
+from horae.domain.times import MICROSECOND
 from horae.storage.engine import Instant, database_now, insert, json_rows
 from horae.storage.jobs import jobs
 from horae.storage.schedules.tables import backfill_times, ticks

@@ -11,8 +11,9 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from horae.domain.jobs import NodeId
-from horae.domain.schedules import MICROSECOND, Due, Plan, ScheduleSnapshot
+from horae.domain.schedules import Due, Plan, ScheduleSnapshot
 from horae.domain.schedules.plan import plan
+from horae.domain.times import MICROSECOND
 from horae.storage.engine import member_of, seconds_from_now, seconds_since
 from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import backfill, ticks, writing

@@ -21,7 +21,8 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobId
-from horae.domain.schedules import MICROSECOND, Decision, Reason
+from horae.domain.schedules import Decision, Reason
+from horae.domain.times import MICROSECOND
 from horae.storage.engine import (
     Instant,
     database_now,

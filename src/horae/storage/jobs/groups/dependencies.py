@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from horae.domain.jobs import AWAITED_BY_JOBS, JobId, JobState, OnDependencyFailure
+from horae.domain.jobs import AWAITED_BY_JOBS, ENDED, JobId, JobState, OnDependencyFailure
 from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies
 from horae.storage.jobs.groups.groups import HOLD_BACK
@@ -62,13 +62,12 @@ def hold_back(
 ) -> None:
     """Let a new job of this transaction wait for these jobs, which `await_jobs` has returned."""
     connection.execute(HOLD_BACK, {"job_id": job_id})
-    ended = {JobState.FINISHED, JobState.FAILED, JobState.CANCELLED}
     rows = [
         {
             "after_id": each.id,
             "job_id": job_id,
             "on_failure": on_failure.value,
-            "ended": each.state in ended,
+            "ended": each.state in ENDED,
         }
         for each in after
     ]

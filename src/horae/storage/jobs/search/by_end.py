@@ -11,7 +11,8 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from horae.domain.jobs import JobId, JobState
+from horae.domain.jobs import ENDED, JobId
+from horae.domain.times import MICROSECOND
 from horae.storage.jobs.reading import JobFilter, lists_of
 from horae.storage.jobs.search.searching import (
     Search,
@@ -24,8 +25,6 @@ from horae.storage.jobs.tables import jobs
 
 WINDOWS: Final = (60, 600, 6_000, 60_000, 600_000, 6_000_000)
 """Lengths of windows in seconds: the last one is longer than ended jobs are usually kept."""
-_ENDED_STATES: Final = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
-_MICROSECOND: Final = timedelta(microseconds=1)
 _ALL_IDS: Final = {"low": 0, "high": 2**63 - 1}
 # These are two queries in one, as the bounds of the ids.
 _BOUNDS: Final = select(
@@ -74,9 +73,9 @@ def find_by_end(
     search = dated_search(connection, search)
     start, end = connection.execute(_BOUNDS).one()
     terms = () if search is None else search.query.terms
-    if start is None or not possible_states(wanted, terms) & _ENDED_STATES:
+    if start is None or not possible_states(wanted, terms) & ENDED:
         return FoundByEnd([])
-    end += _MICROSECOND
+    end += MICROSECOND
     conditions = [*_IN_WINDOW, *matching_conditions(wanted, search)]
     place = (jobs.c.finished_at, jobs.c.id)
     order = place if first_ended_first else [column.desc() for column in place]
@@ -84,7 +83,7 @@ def find_by_end(
         start = max(start, behind.at)
         conditions.append(or_(jobs.c.finished_at > behind.at, jobs.c.id > behind.id))
     elif behind is not None:
-        end = min(end, behind.at + _MICROSECOND)
+        end = min(end, behind.at + MICROSECOND)
         conditions.append(or_(jobs.c.finished_at < behind.at, jobs.c.id < behind.id))
     statement = select(jobs.c.finished_at, jobs.c.id).where(*conditions).order_by(*order)
     given = {**lists_of(wanted), **_ALL_IDS}
