@@ -33,19 +33,28 @@ def footprint(grounds: Grounds, scale: Scale) -> list[Figure]:
         ):
             with serving(ground, *options) as served:
                 time.sleep(SETTLING)
-                megabytes = Samples.of([_resident(served.process.pid)])
-            figures.append(Figure(name, ground.name, "MB", megabytes, None, budget))
+                node = Samples.of([_resident(served.process.pid)])
+                helpers = [_resident(child) for child in _children(served.process.pid)]
+            figures.append(Figure(name, ground.name, "MB", node, None, budget))
+            if helpers and budget is not None:
+                helper = Samples.of([sum(helpers)])
+                figures.append(Figure("memory of its heartbeat helper", ground.name, "MB", helper))
     seconds = [_import() for _ in range(scale.rounds)]
     figures.append(Figure("import horae", "-", "s of CPU", Samples.of(seconds), None, IMPORT))
     return figures
 
 
 def _resident(pid: int) -> float:
-    """Return the resident memory of a process and of its children, in megabytes."""
+    """Return the resident memory of a process, in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text()
     [kilobytes] = re.findall(r"VmRSS:\s+(\d+) kB", status)
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(kilobytes) / 1024 + sum(_resident(int(child)) for child in children)
+    return int(kilobytes) / 1024
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes that any thread of a process has started."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for children in threads for child in children.read_text().split()]
 
 
 def _import() -> float:

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from filelock import FileLock, Timeout
 from sqlalchemy import Connection, Engine, MetaData, QueuePool, create_engine
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.exc import DBAPIError
@@ -101,6 +100,8 @@ class SideCar(BuiltAnewInChild):
         identity = self._identity
         if identity is not None and identity == _identity(self._path):
             return identity
+        from filelock import FileLock, Timeout  # 1 MB, which a node on PostgreSQL does not need
+
         with self._opening:
             self._engine.dispose()  # SQLite would go on using a deleted file without an error
             try:

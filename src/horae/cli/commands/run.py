@@ -23,6 +23,7 @@ from horae.cli.serving import (
     configure,
     ending_in_order,
     raise_descriptor_limit,
+    share_one_malloc_arena,
     tune_garbage_collector,
 )
 from horae.cli.values import comma_separated, duration
@@ -223,6 +224,7 @@ def run(
         chosen = chosen_roles(settings.roles, roles, switches)
         configure(settings.log_format, settings.log_level)
         raise_descriptor_limit()
+        share_one_malloc_arena()
         slots = Slots(settings.concurrency)
         servers = serve(horaes) if NodeRole.WEB in chosen else []
         for server in servers:

@@ -1,7 +1,6 @@
 """Why a field is refused: an error with the field, its text, what is allowed, and a better text."""
 
 import re
-import unicodedata
 from collections.abc import Callable
 from typing import Final
 
@@ -189,6 +188,8 @@ def unreadable(
         return refusal(field, text, "a list has an empty item", "leave the extra comma out")
     if not item.isascii():
         problem = "only the ASCII digits 0 to 9 are read"
+        import unicodedata  # 0.7 MB, which no process needs that meets no such text
+
         instead = "".join(str(unicodedata.decimal(each, each)) for each in text)
     elif "?" in item:
         problem, instead = "'?' is not supported", text.replace("?", "*")
