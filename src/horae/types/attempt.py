@@ -86,6 +86,8 @@ class Attempt:
     """The checked parameters, once they are loaded."""
     previous: Any = None
     """The results of the jobs before it, if its type takes them."""
+    next_meta: str | None = None
+    """What integrations leave for the `meta` of the next run of its schedule, as JSON text."""
     ended: BodyEnd | None = None
     """How the attempt ended, once it has; only `@horae.around` can still read it."""
     log_book: Any = None

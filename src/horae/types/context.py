@@ -100,6 +100,14 @@ class JobContext(Generic[ParamsT]):
         """The job's progress: 100 units, to be divided among children."""
         return self._attempt.progress
 
+    def leave_for_next_run(self, meta: Mapping[str, Any]) -> None:
+        """Add values of JSON to the `meta` of the next run of the job's schedule, if this run ends.
+
+        For `@horae.around`, before the body begins: its transaction may write them with its end.
+        """
+        left: dict[str, Any] = json.loads(self._attempt.next_meta or "{}")
+        self._attempt.next_meta = json.dumps({**left, **meta})
+
     @property
     def ended(self) -> BodyEnd | None:
         """How the attempt ended, once it has, for `@horae.around`."""

@@ -359,6 +359,7 @@ CREATE TABLE horae_schedules (
     limits jsonb,
     tags jsonb,
     max_attempts integer,
+    next_meta jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES horae_deployments(id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK ((enabled = (disabled_reason IS NULL))),
     CONSTRAINT horae_schedules_partition CHECK (((partition >= 0) AND (partition <= 1023))),

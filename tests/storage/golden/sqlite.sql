@@ -291,6 +291,7 @@ CREATE TABLE horae_schedules (
     limits TEXT,
     tags TEXT,
     max_attempts INTEGER,
+    next_meta TEXT DEFAULT '{}' NOT NULL,
     CONSTRAINT horae_schedules_deployment_id_fkey FOREIGN KEY(deployment_id) REFERENCES horae_deployments (id) ON DELETE SET NULL,
     CONSTRAINT horae_schedules_enabled CHECK (enabled = (disabled_reason IS NULL)),
     CONSTRAINT horae_schedules_partition CHECK (partition BETWEEN 0 AND 1023),

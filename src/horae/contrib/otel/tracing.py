@@ -3,8 +3,8 @@
 The trace context of the start travels in the job's `meta`, by the keys of the W3C. All attempts at
 a job are children of its start. Links lead to the start, to the previous attempt, to the previous
 run of the schedule, and to the job that a retry repeats. The context of an attempt that is followed
-by another one is written to `meta` together with its end; that of a run of a schedule is known only
-in the process that has run it.
+by another one is written to `meta` together with its end, and so is that of a run to the `meta` of
+the next run of its schedule.
 """
 
 import json
@@ -43,6 +43,8 @@ PREVIOUS: Final = "horae_previous"
 """The key in `meta` of what an attempt leaves for the next one: the job and the lease to which it
 belongs, the moment at which the next attempt is due, and its trace context.
 """
+PREVIOUS_RUN: Final = "horae_previous_run"
+"""The key in `meta` of what a run leaves for the next one: its schedule and its trace context."""
 BILLION: Final = 1_000_000_000
 SEVERAL: Final = "(several)"
 """Stands for the type, or for the queue, of a group of jobs."""
@@ -60,8 +62,6 @@ class Tracing:
         self.tracer, self.measures, self.propagator = tracer, measures, propagator
         self.runs: Memory[tuple[int, int], SpanContext] = Memory()
         """The run spans by job and lease, until the results are written."""
-        self.schedules: Memory[int, SpanContext] = Memory()
-        """The run span of the last run of each schedule."""
 
     def observe_start(self, starting: Starting) -> "StartSpan":
         """Make the span of a call that starts jobs."""
@@ -156,9 +156,7 @@ class RunSpan:
             parent = tracing.context_in(job.meta)
             previous = _previous_in(job.meta, claim)
             due = _due(job, previous)
-            previous_run = (
-                None if claim.schedule_id is None else tracing.schedules.take(claim.schedule_id)
-            )
+            previous_run = _previous_run_in(job.meta, claim)
             self._began = now = time.time_ns()
             self._span = span = tracing.tracer.start_span(
                 f"run {claim.type}",
@@ -168,12 +166,16 @@ class RunSpan:
                 links=_links(
                     start=_span_context(parent),
                     previous_attempt=_span_context(tracing.context_in(previous)),
-                    previous_run=previous_run,
+                    previous_run=_span_context(tracing.context_in(previous_run)),
                 ),
                 start_time=now,
             )
             context = set_span_in_context(span)
             self._token = contexts.attach(context)
+            if claim.schedule_id is not None:
+                left: dict[str, Any] = {"schedule": claim.schedule_id}
+                tracing.propagator.inject(left, set_span_in_context(span, Context()))
+                job.leave_for_next_run({PREVIOUS_RUN: left})
             if due is not None:
                 begin = min(int(due * BILLION), now)  # clocks of two machines may differ
                 attributed = _attributes("wait", claim.type, claim.queue)
@@ -218,15 +220,12 @@ class RunSpan:
             )
         tracing.measures.consumed.add(1, attributed)
         tracing.measures.processing.record((now - self._began) / BILLION, attributed)
-        own = span.get_span_context()
         if ended.retry_in is not None:
             due = now / BILLION + ended.retry_in
             left: dict[str, Any] = {"job": claim.id, "lease": claim.lease, DUE: due}
             tracing.propagator.inject(left, set_span_in_context(span, Context()))
             ended.meta[PREVIOUS] = left
-        if claim.schedule_id is not None:
-            tracing.schedules.put(claim.schedule_id, own)
-        tracing.runs.put((claim.id, claim.lease), own)
+        tracing.runs.put((claim.id, claim.lease), span.get_span_context())
         span.end(now)
 
 
@@ -317,6 +316,14 @@ def _previous_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
     found = meta.get(PREVIOUS)
     if isinstance(found, Mapping) and found.get("job") == claim.id:
         return found
+    return {}
+
+
+def _previous_run_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
+    """Return what the previous run of the schedule has left; empty if there was none."""
+    found = meta.get(PREVIOUS_RUN)
+    if isinstance(found, Mapping) and claim.schedule_id is not None:
+        return found if found.get("schedule") == claim.schedule_id else {}
     return {}
 
 

@@ -268,6 +268,7 @@ class Settlement(NamedTuple):
     seconds that the body ran by the monotonic clock of its process; given only where it matters,
     for the statistics of a schedule or after the wall clock was set. `group_id`: the group of a
     member that has finished. `meta`: the new `meta` of the job as JSON text; None leaves it.
+    `next_meta`: what the run of a schedule leaves for the `meta` of the next run, if this ends it.
     """
 
     id: JobId
@@ -287,6 +288,7 @@ class Settlement(NamedTuple):
     reason: str | None = None
     group_id: int | None = None
     meta: str | None = None
+    next_meta: str | None = None
 
 
 def states_before(event: JobEvent) -> list[JobState]:

@@ -201,7 +201,9 @@ def settle_within(
     claim = attempt.claim
     attempt.run_before_end(connection)
     attempt.commit_began = time.monotonic()
-    settlement = finished(claim, result)._replace(label=attempt.label, took=attempt.took)
+    settlement = finished(claim, result)._replace(
+        label=attempt.label, took=attempt.took, next_meta=attempt.next_meta
+    )
     settled = settling.settle(connection, node, [settlement])
     if claim.id not in settled.settled:
         raise Overtaken

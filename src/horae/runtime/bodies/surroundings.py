@@ -103,8 +103,10 @@ class Surroundings:
                 yield hook, partial(manager.__aexit__, *raised)
 
     def _with_meta(self) -> FinishedRun:
-        """Return the run with what its hooks have added to `meta` for the next attempt."""
-        run, ended = self._run, self._attempt.ended
+        """Return the run with what its hooks have left for the next attempt and the next run."""
+        run, ended, next_meta = self._run, self._attempt.ended, self._attempt.next_meta
+        if next_meta is not None and run.settlement is not None:
+            run = run._replace(settlement=run.settlement._replace(next_meta=next_meta))
         if ended is None or ended.retry_in is None or not ended.meta or run.settlement is None:
             return run
         with log.guard("job %d keeps its meta, because the new one is no JSON: %s", run.claim.id):

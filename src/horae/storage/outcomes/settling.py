@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -110,7 +111,8 @@ def _settle_rest(
         for item in settlements
         if item.outcome in _RUN_OUTCOMES
     }
-    result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age))
+    left = {item.id: item.next_meta for item in settlements if item.next_meta is not None}
+    result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age, left))
     rest = [item for item in settlements if item.id not in settled]
     if rest:
         # Their attempts prove that an earlier commit, whose answer was lost, took effect.
@@ -199,7 +201,9 @@ def _end_runs(
     rows: Sequence[Any],
     special: Mapping[JobId, RunOutcome],
     scheduler_age: timedelta | None,
+    left: Mapping[JobId, str] = MappingProxyType({}),
 ) -> list[AppliedPlan]:
+    """`left`: by job, what its run has left for the `meta` of the next run."""
     scheduled = [row for row in rows if row.schedule_id is not None]
     if repeating := [JobId(row.id) for row in scheduled if row.state == JobState.PENDING]:
         writing.mark_repeating(connection, repeating)
@@ -208,6 +212,17 @@ def _end_runs(
         for row in scheduled
         if row.state != JobState.PENDING
     }
+    if left and outcomes:
+        # The next run may be fired with this end. All schedules are locked first, in their order.
+        writing.lock(connection, {row.schedule_id for row in scheduled})
+        writing.leave_for_next_runs(
+            connection,
+            {
+                row.schedule_id: left[row.id]
+                for row in scheduled
+                if row.id in outcomes.keys() & left
+            },
+        )
     return run_ending.end_runs(connection, outcomes, node, scheduler_age) if outcomes else []
 
 

@@ -99,6 +99,7 @@ def _add_jobs() -> Insert:
         "priority": schedules.c.priority,
         "params": schedules.c.params,
         "limits": schedules.c.limits,
+        "meta": schedules.c.next_meta,
         "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
         "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
         # The job gets the due time, so that of jobs with equal priority the one that has been due

@@ -13,13 +13,16 @@ from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     BindParameter,
     ColumnElement,
     Connection,
     Select,
     Table,
+    Text,
     Update,
     bindparam,
+    cast,
     delete,
     update,
 )
@@ -27,6 +30,7 @@ from sqlalchemy import (
 from horae.domain.jobs import JobId
 from horae.domain.schedules import NEXT_STATE, DisabledReason, ScheduleEvent, ScheduleState
 from horae.storage.engine import (
+    Json,
     database_now,
     has_listed_id,
     insert,
@@ -88,6 +92,12 @@ WRITE: Final = _write(
     updated_at=database_now(),
 )
 WRITE_ONE_TIME: Final = _write(schedules, schedules.c.id, ONE_TIME)
+_next = json_rows("rows", id=BigInteger(), meta=Text())
+LEAVE_META: Final = (
+    update(schedules)
+    .where(has_listed_id(schedules.c.id, _next.c.id))
+    .values(next_meta=cast(_next.c.meta, Json()))
+)
 WRITE_STATISTICS: Final = _write(schedule_statistics, schedule_statistics.c.schedule_id, STATISTICS)
 
 
@@ -225,6 +235,12 @@ def remove(connection: Connection, schedule_id: int) -> None:
 def mark_stopping(connection: Connection, job_ids: Collection[JobId]) -> None:
     """Note that the bodies of these jobs have been asked to stop, and still run."""
     connection.execute(STOP, {"jobs": job_ids})
+
+
+def leave_for_next_runs(connection: Connection, left: Mapping[int, str]) -> None:
+    """Write what runs have left for the `meta` of the next run, by locked schedule."""
+    rows = json.dumps([{"id": key, "meta": meta} for key, meta in left.items()])
+    connection.execute(LEAVE_META, {"rows": rows, "ids": sorted(left)})
 
 
 def mark_repeating(connection: Connection, job_ids: Collection[JobId]) -> None:

@@ -289,6 +289,7 @@ CREATE TABLE horae_schedules (
     limits {json},
     tags {json},
     max_attempts INTEGER,
+    next_meta {json} DEFAULT '{{}}' NOT NULL,
     CONSTRAINT horae_schedules_trigger_kind CHECK (trigger_kind IN ('cron', 'interval')),
     CONSTRAINT horae_schedules_state CHECK
         (state IN ('idle', 'executing', 'terminating', 'disabled')),
