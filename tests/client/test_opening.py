@@ -25,6 +25,7 @@ def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_loc
         with engine.begin() as connection:
             connection.execute(text("INSERT INTO mine VALUES (1)"))
             job = horae.jobs.start(work, session=connection)
+        engine.dispose()
         assert horae.jobs.get(job.id) == job
 
 

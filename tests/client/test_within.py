@@ -232,11 +232,10 @@ def test_a_transaction_of_another_database_is_refused(
 
 
 def test_a_transaction_of_a_database_in_memory_is_refused(shop: Horae) -> None:
-    with (
-        Session(create_engine("sqlite://")) as session,
-        pytest.raises(InvalidRequest, match="another database"),
-    ):
+    engine = create_engine("sqlite://")
+    with Session(engine) as session, pytest.raises(InvalidRequest, match="another database"):
         shop.jobs.start("ship", session=session, order=1)
+    engine.dispose()
 
 
 def test_another_way_to_the_same_database_is_not_refused_and_asked_for_once(

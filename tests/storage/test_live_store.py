@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError
@@ -431,3 +432,32 @@ def test_a_file_that_cannot_be_examined_is_left_alone(database: Database) -> Non
         late.publish([report(20)])
     with closing(DatabaseLiveStore(database)) as store:
         assert shown(store) == report(10)
+
+
+def test_every_connection_is_closed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one to a file that cannot be read, and those of threads that open the file at once."""
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def record(*args: Any, **options: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", record)
+    at_once = threading.Barrier(8)
+
+    def publish(store: DatabaseLiveStore) -> None:
+        at_once.wait()
+        store.publish([report(10)])
+
+    with closing(DatabaseLiveStore(database)) as store, ThreadPoolExecutor(8) as threads:
+        list(threads.map(publish, [store] * 8))
+    with (
+        write_lock(f"{database.url.database}-live", readers_too=True),
+        closing(impatient(database)) as late,
+        pytest.raises(DatabaseBusy, match="has held"),
+    ):
+        late.publish([report(20)])
+    for connection in made:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")

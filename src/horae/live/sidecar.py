@@ -97,12 +97,15 @@ class SideCar(BuiltAnewInChild):
 
     def _open(self) -> Identity | None:
         """Make sure that the file exists and is the one that the connections have open."""
-        identity = self._identity
-        if identity is not None and identity == _identity(self._path):
-            return identity
+        if self._is_open():
+            return self._identity
         from filelock import FileLock, Timeout  # 1 MB, which a node on PostgreSQL does not need
 
         with self._opening:
+            # Another thread may have opened it meanwhile, and a connection that it uses now would
+            # not be closed by `dispose`.
+            if self._is_open():
+                return self._identity
             self._engine.dispose()  # SQLite would go on using a deleted file without an error
             try:
                 with FileLock(
@@ -115,6 +118,9 @@ class SideCar(BuiltAnewInChild):
                 raise self._busy() from error
             return self._identity
 
+    def _is_open(self) -> bool:
+        return self._identity is not None and self._identity == _identity(self._path)
+
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         # "rw" does not create the file: an empty one must never be found where the next reader
         # expects tables.
@@ -122,11 +128,15 @@ class SideCar(BuiltAnewInChild):
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
         )
-        # Another program may have written a text; reading it must never fail.
-        connection.text_factory = lambda text: text.decode(errors="replace")
-        # After a power failure the file is created again.
-        connection.execute("PRAGMA synchronous = OFF")
-        register_clock(connection)
+        try:
+            # Another program may have written a text; reading it must never fail.
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            # After a power failure the file is created again.
+            connection.execute("PRAGMA synchronous = OFF")
+            register_clock(connection)
+        except BaseException:  # the file is damaged or locked
+            connection.close()
+            raise
         return connection
 
     def _is_sound(self) -> bool:
