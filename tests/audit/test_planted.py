@@ -133,6 +133,7 @@ def problem_of(
     return f"{plant.name}: {planted}: named {named[:2]}, invented {invented[:2]}"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60 + 5 * FAULTS)
 def test_each_planted_fault_is_named_and_none_invented(bare: Engine) -> None:
     random = Random(SEED)

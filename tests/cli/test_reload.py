@@ -45,6 +45,7 @@ def line_with(stream: IO[str] | None, words: str) -> str:
     return next(line for line in stream if words in line)
 
 
+@pytest.mark.slow
 def test_a_change_replaces_the_process_and_a_broken_one_waits_for_the_next(
     program: subprocess.Popen[str], tmp_path: Path
 ) -> None:

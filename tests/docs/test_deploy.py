@@ -226,6 +226,7 @@ def test_the_requirements_of_the_image_are_extras_that_exist() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_image_run_and_stop_in_order(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(APPLICATION)
     image = variables("\n".join(instructions("ENV")[0].split()))

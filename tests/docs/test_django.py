@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import django
+import pytest
 
 from tests.docs.transcripts import ROOT
 
@@ -38,6 +39,7 @@ def before_django_6(text: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_project_of_its_blocks_works(tmp_path: Path) -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     blocks = BLOCK.findall(page)

@@ -14,6 +14,7 @@ PYTHON: Final = re.findall(
 )
 
 
+@pytest.mark.slow
 def test_its_commands_print_what_is_shown(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(PYTHON[0])
     commands = commands_of(PAGE)

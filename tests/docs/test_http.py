@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.docs.transcripts import Command, commands_of, is_as_shown, run
 
 PAGE: Final = "docs/guides/http.md"
@@ -48,6 +50,7 @@ def served(folder: Path) -> Generator[str]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
     with served(tmp_path) as address:
         for command in commands_of(PAGE):

@@ -30,6 +30,7 @@ def typed(page: str, part: str) -> Command:
     return command
 
 
+@pytest.mark.slow
 def test_migrations(database_url: str, tmp_path: Path) -> None:
     environment = {"HORAE_DATABASE": database_url}
     page = "docs/guides/migrations.md"

@@ -131,6 +131,8 @@ def shop(tmp_path: Path) -> Iterator[Path]:
             node.terminate()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_tutorial_works_as_written(shop: Path) -> None:
     environment = {"HORAE_APP": "shop:horae"}
     typed = [

@@ -5,6 +5,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 PROJECT = {
     "shop.py": """
         from horae import Horae
@@ -53,6 +55,7 @@ def pytest_in(folder: Path, *arguments: str, **files: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_project_with_several_workers(tmp_path: Path) -> None:
     given = ("-n", "2", "-o", "horae_application=shop:horae")
     output = pytest_in(tmp_path, "--strict-markers", *given, **PROJECT)

@@ -12,6 +12,7 @@ ROOT: Final = Path(__file__).parents[2]
 CALLS: Final = "tests/typing/calls.py"
 
 
+@pytest.mark.slow
 def test_mypy() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", CALLS],
@@ -24,6 +25,7 @@ def test_mypy() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_pyright() -> None:
     if shutil.which("node") is None and not (ROOT / ".venv" / "bin" / "node").exists():
         pytest.skip("pyright needs Node.js, which `make web` installs")

@@ -43,6 +43,7 @@ def test_its_tests_pass_on_a_file(bookshop: Path) -> None:
     assert sorted(path.name for path in bookshop.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_its_tests_pass_on_a_server(bookshop: Path, postgres_server: PostgresServer) -> None:
     at = f"127.0.0.1:{postgres_server.port}"
     assert "Ran 4 tests" in manage(bookshop, "test", BOOKSHOP_SERVER=at)
