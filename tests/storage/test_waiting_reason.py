@@ -38,6 +38,8 @@ STATES: Final = {"sqlite": 50, "postgresql": 3}
 """How many states are tried; `HORAE_FUZZ` tries so many of them."""
 JOBS: Final = 20
 ALL: Final = 1000
+DAY: Final = 86_400.0
+"""Seconds: longer than a test takes."""
 TYPES: Final = ("fetch", "mail", "scan")
 QUEUES: Final = ("default", "night", "post")
 EVERYTHING: Final = ClaimScope(node=NodeId("any"), types=TYPES, queues=None)
@@ -108,6 +110,9 @@ class State:
             lock_key=None,
         )
         node_operations.register(self.connection, record)
+        # All claims of a state can take longer than a node may be silent.
+        alive = update(nodes).where(nodes.c.id == name).values(heartbeat_at=seconds_from_now(DAY))
+        self.connection.execute(alive)
 
     def _set_queue(self, name: str) -> None:
         chance = self.rng.random()
@@ -148,7 +153,7 @@ class State:
             elif chance < 0.12:
                 changes["expires_at"] = seconds_from_now(-1.0)
             elif chance < 0.15:
-                changes["expires_at"] = seconds_from_now(60.0)
+                changes["expires_at"] = seconds_from_now(DAY)
             elif chance < 0.18:
                 changes["waits_for"] = "jobs"
                 values = {"after_id": job.id, "job_id": job.id, "on_failure": "run"}
@@ -160,7 +165,7 @@ class State:
     def _claim_some(self) -> None:
         live = live_nodes(self.connection)
         if live:
-            node = self.rng.choice(live)
+            node = self.rng.choice(sorted(live, key=lambda node: node.id))
             scope = ClaimScope(node=node.id, types=node.types, queues=node.queues)
             self.claim(scope, self.rng.choice((1, 1, 2, node.free or 1)))
 
@@ -204,7 +209,8 @@ class State:
             self.connection,
             list(self.connection.scalars(jobs.select().with_only_columns(jobs.c.id))),
         )
-        return [job for job in found if job.state is JobState.PENDING]
+        waiting = (job for job in found if job.state is JobState.PENDING)
+        return sorted(waiting, key=lambda job: job.id)
 
     def reason(self, job: Job) -> WaitingFor:
         """Return why this job waits, as it is now."""
