@@ -214,7 +214,8 @@ class Foreseen:
 
     def choose(self, room: int) -> Choice:
         """Return the choice of a node with so many free slots."""
-        lanes = [replace(lane) for lane in self._read.lanes]
+        each = _jobs_of_each(room, len(self._read.lanes))
+        lanes = [replace(lane, jobs=lane.jobs[:each]) for lane in self._read.lanes]
         buckets = {id_: replace(bucket) for id_, bucket in self._read.buckets.items()}
         return Chooser(lanes, buckets, self._read.now).choose(
             room, self._plain[:room], most=room, once=self._read.truncated
@@ -260,7 +261,7 @@ def _read(
     if not locked.rows:
         return locked
     ids = list(locked.rows)
-    locked.each = most if len(ids) == 1 else min(most, max(1, math.ceil(4 * most / len(ids))))
+    locked.each = _jobs_of_each(most, len(ids))
     heads: dict[int, list[tuple[int, int]]] = {}
     first = statements.jobs.on(connection)
     for row in connection.execute(first, {"ids": ids, "each": locked.each}):
@@ -281,6 +282,11 @@ def _read(
         for lane_id, row in locked.rows.items()
     ]
     return locked
+
+
+def _jobs_of_each(most: int, lanes: int) -> int:
+    """Return how many jobs of each lane a claim of up to `most` jobs reads."""
+    return most if lanes <= 1 else min(most, max(1, math.ceil(4 * most / lanes)))
 
 
 def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[Sequence[Any], bool]:
