@@ -11,7 +11,8 @@ not say, because whoever may read the one may read the others.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, Self, TypeAlias
 
 
 class SentenceCode(StrEnum):
@@ -176,6 +177,22 @@ class SentenceCode(StrEnum):
     SCHEDULE_EXISTS = "schedule_exists"
     SCHEDULE_MISSING = "schedule_missing"
     SCHEDULE_RUNNING = "schedule_running"
+    VALUE_ABOVE = "value_above"
+    VALUE_AT_LEAST = "value_at_least"
+    VALUE_AT_MOST = "value_at_most"
+    VALUE_BELOW = "value_below"
+    VALUE_MISSING = "value_missing"
+    VALUE_NOT_BOOLEAN = "value_not_boolean"
+    VALUE_NOT_INTEGER = "value_not_integer"
+    VALUE_NOT_LIST = "value_not_list"
+    VALUE_NOT_NUMBER = "value_not_number"
+    VALUE_NOT_OBJECT = "value_not_object"
+    VALUE_NOT_ONE_OF = "value_not_one_of"
+    VALUE_NOT_TEXT = "value_not_text"
+    VALUE_NOT_TIME = "value_not_time"
+    VALUE_TOO_LONG = "value_too_long"
+    VALUE_TOO_SHORT = "value_too_short"
+    VALUE_UNKNOWN = "value_unknown"
 
 
 Value: TypeAlias = "str | int | float | datetime | Sequence[str] | None"
@@ -204,3 +221,44 @@ def sentence_of(error: Exception) -> str:
     """Return the text of an error; it is a `Sentence` if the error was made with one."""
     text: object = error.args[0] if error.args else ""
     return text if isinstance(text, Sentence) else str(error)
+
+
+OF_INVALID_VALUES: Final[Mapping[str, tuple[SentenceCode, str | None]]] = MappingProxyType(
+    {
+        "bool_parsing": (SentenceCode.VALUE_NOT_BOOLEAN, None),
+        "bool_type": (SentenceCode.VALUE_NOT_BOOLEAN, None),
+        "date_from_datetime_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "datetime_from_date_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "datetime_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "dict_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "enum": (SentenceCode.VALUE_NOT_ONE_OF, "expected"),
+        "extra_forbidden": (SentenceCode.VALUE_UNKNOWN, None),
+        "float_parsing": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "float_type": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "greater_than": (SentenceCode.VALUE_ABOVE, "gt"),
+        "greater_than_equal": (SentenceCode.VALUE_AT_LEAST, "ge"),
+        "int_from_float": (SentenceCode.VALUE_NOT_INTEGER, None),
+        "int_parsing": (SentenceCode.VALUE_NOT_INTEGER, None),
+        "int_type": (SentenceCode.VALUE_NOT_INTEGER, None),
+        "less_than": (SentenceCode.VALUE_BELOW, "lt"),
+        "less_than_equal": (SentenceCode.VALUE_AT_MOST, "le"),
+        "list_type": (SentenceCode.VALUE_NOT_LIST, None),
+        "literal_error": (SentenceCode.VALUE_NOT_ONE_OF, "expected"),
+        "missing": (SentenceCode.VALUE_MISSING, None),
+        "missing_argument": (SentenceCode.VALUE_MISSING, None),
+        "string_too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
+        "string_too_short": (SentenceCode.VALUE_TOO_SHORT, "min_length"),
+        "string_type": (SentenceCode.VALUE_NOT_TEXT, None),
+        "too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
+        "too_short": (SentenceCode.VALUE_TOO_SHORT, "min_length"),
+    }
+)
+"""The sentence of each frequent error of Pydantic about a value, and what it names in `ctx`."""
+
+
+def invalid_value(text: str, kind: str, context: Mapping[str, Any]) -> str:
+    """Return what Pydantic says about a value: a sentence, if it is a frequent error."""
+    if kind not in OF_INVALID_VALUES:
+        return text
+    code, name = OF_INVALID_VALUES[kind]
+    return Sentence(text, code) if name is None else Sentence(text, code, bound=str(context[name]))

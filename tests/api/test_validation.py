@@ -50,7 +50,9 @@ async def test_a_wrong_body_names_the_field(client: Client, content: bytes, fiel
     detail = response.json()["detail"]
     assert list(detail) == [field] or field == "15"
     assert all(
-        complaint.keys() == {"error", "code"} for each in detail.values() for complaint in each
+        complaint.keys() - {"sentence"} == {"error", "code"}
+        for each in detail.values()
+        for complaint in each
     )
 
 
@@ -115,6 +117,13 @@ async def test_a_wrong_query_names_the_parameter(
     assert {
         name: [each["code"] for each in found] for name, found in response.json()["detail"].items()
     } == {field: [code]}
+
+
+async def test_a_frequent_error_is_a_sentence_for_pages_in_other_languages(client: Client) -> None:
+    response = await client("alice").get("/api/jobs/?limit=0&cursor=x")
+    found = response.json()["detail"]
+    assert found["limit"][0]["sentence"] == {"code": "value_at_least", "values": {"bound": "1"}}
+    assert "sentence" not in found["cursor"][0]
 
 
 async def test_too_many_ids_are_refused_and_not_left_out(client: Client) -> None:

@@ -42,7 +42,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
-from horae.sentences import sentence_of
+from horae.sentences import invalid_value, sentence_of
 from horae.storage.engine import is_of_server, is_transient
 from horae.storage.schedules import UnreadableSchedule
 
@@ -137,6 +137,9 @@ class FieldError(BaseModel):
 
     error: str
     code: str
+    sentence: SentenceItem | None = Field(
+        None, description="The error as a code and values, for a page in another language."
+    )
 
 
 class Problem(BaseModel):
@@ -260,11 +263,12 @@ def _outage(error: Exception) -> str:
     return "the database refuses this; see the log of the server"
 
 
-def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, str]]]:
+def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, Any]]]:
     """Group errors by field, as the detail of a response."""
-    detail: dict[str, list[dict[str, str]]] = {}
+    detail: dict[str, list[dict[str, Any]]] = {}
     for field, error, code in found:
-        detail.setdefault(field or "body", []).append({"error": error, "code": code})
+        shown = FieldError(error=error, code=code, sentence=sentence_item(error))
+        detail.setdefault(field or "body", []).append(shown.model_dump(exclude_none=True))
     return detail
 
 
@@ -310,11 +314,12 @@ HANDLERS: Final[dict[int | type[Exception], Callable[..., Coroutine[Any, Any, Re
 
 
 def _text(item: Mapping[str, Any]) -> str:
+    text = str(item["msg"]).removeprefix("Value error, ")
     # Pydantic calls the characters of an optional text "items".
     if item["type"] in _LENGTHS and isinstance(item["input"], str):
         which, bound = _LENGTHS[item["type"]]
-        return (
+        text = (
             f"String should have {which} {item['ctx'][bound]}"
             f" character{'' if item['ctx'][bound] == 1 else 's'}"
         )
-    return str(item["msg"]).removeprefix("Value error, ")
+    return invalid_value(text, item["type"], item.get("ctx", {}))

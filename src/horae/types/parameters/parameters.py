@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
+from horae.sentences import invalid_value
 from horae.types.large_values import STORED, LargeValues, is_reference
 from horae.types.large_values import open_value as open_large
 from horae.types.parameters.plain_data import plain_values
@@ -274,7 +275,13 @@ def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> B
     except ValidationError as error:
         clean = cleaner(given_secrets(model, plain))
         found = error.errors(include_input=False)
-        problems = [(shown_path(model, item["loc"]), clean(item["msg"])) for item in found]
+        problems = [
+            (
+                shown_path(model, item["loc"]),
+                invalid_value(clean(item["msg"]), item["type"], item.get("ctx", {})),
+            )
+            for item in found
+        ]
         raise InvalidParameters(job_type, problems) from None  # its text repeats what may be secret
 
 

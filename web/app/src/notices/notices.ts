@@ -2,7 +2,7 @@ import { HoraeError, shownError, messagesFor } from '@horae/vue'
 import { readonly, shallowRef } from 'vue'
 
 import { language } from '@/texts/locale'
-import { refusalText } from '@/texts/sentences'
+import { fieldsText, refusalText } from '@/texts/sentences'
 
 export interface Notice {
   readonly id: number
@@ -47,6 +47,7 @@ export async function perform<T>(
 /** Describe an error for the user, in English where the server sends no code for what it says. */
 export function errorText(error: unknown): string {
   const { error: title, message } = shownError(error, messagesFor(language.value))
-  const refusal = error instanceof HoraeError ? refusalText(error.sentence) : null
+  const refusal =
+    error instanceof HoraeError ? (refusalText(error.sentence) ?? fieldsText(error.detail)) : null
   return `${title}: ${refusal ?? message}`
 }

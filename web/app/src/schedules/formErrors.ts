@@ -1,12 +1,12 @@
 import { HoraeError } from '@horae/vue'
 
 import { errorText } from '@/notices/notices'
-import { refusalText } from '@/texts/sentences'
-import type { FieldErrors } from './draft'
+import { fieldErrorText, refusalText, type FieldErrors } from '@/texts/sentences'
+import type { FieldErrors as FormErrors } from './draft'
 
 /** What a request about a schedule was refused for: at the fields that it concerns, and in general. */
 export interface Refusal {
-  readonly fields: FieldErrors
+  readonly fields: FormErrors
   /** What concerns no field of the form; empty without it. */
   readonly general: string
   /** Somebody else has changed the schedule since it was opened. */
@@ -47,7 +47,8 @@ export function refusalOf(error: unknown, parameters: readonly string[]): Refusa
   if (!(error instanceof HoraeError)) return { ...NONE, general: errorText(error) }
   const { code, detail } = error
   if (code === 'ERROR_SCHEDULE_WAS_CHANGED') return { ...NONE, conflict: true }
-  if (typeof detail === 'object' && detail !== null) return byField(detail as Detail, parameters)
+  if (typeof detail === 'object' && detail !== null)
+    return byField(detail as FieldErrors, parameters)
   const text = typeof detail === 'string' && detail !== '' ? detail : errorText(error)
   return byText(code, text, refusalText(error.sentence) ?? text)
 }
@@ -58,15 +59,13 @@ function byText(code: string, english: string, text: string): Refusal {
   return OPTIONS.has(option) ? { ...NONE, fields: { [option]: text } } : { ...NONE, general: text }
 }
 
-type Detail = Readonly<Record<string, readonly { readonly error: string; readonly code: string }[]>>
-
 /** A parameter is refused with the code `invalid`; an option of the schedule may have the same name. */
-function byField(detail: Detail, parameters: readonly string[]): Refusal {
+function byField(detail: FieldErrors, parameters: readonly string[]): Refusal {
   const fields: Record<string, string> = {}
   const others: string[] = []
   for (const [path, errors] of Object.entries(detail)) {
     const [first = ''] = path.split('.')
-    const text = errors.map(({ error }) => error).join(' ')
+    const text = errors.map(fieldErrorText).join(' ')
     if (parameters.includes(first) && errors.some(({ code }) => code === 'invalid')) {
       fields[`params.${first}`] = text
     } else if (OPTIONS.has(first)) fields[first] = text

@@ -8,6 +8,9 @@ import { texts } from './texts'
 import type { SentenceTexts, SentenceValues } from './sentenceTexts'
 
 type Sentence = Readonly<components['schemas']['SentenceItem']>
+type FieldError = Readonly<components['schemas']['FieldError']>
+/** The errors of a request that is refused, by field. */
+export type FieldErrors = Readonly<Record<string, readonly FieldError[]>>
 
 /**
  * Write a sentence of the server in the language of the reader, with times in the zone of the page. A code that this
@@ -22,6 +25,19 @@ export function sentenceText(text: string, sentence: Sentence | null | undefined
 /** Write an error of the server: null if it came without a sentence. */
 export function refusalText(sentence: unknown): string | null {
   return isSentence(sentence) ? sentenceText('', sentence) || null : null
+}
+
+/** Write one error of a field of a request. */
+export function fieldErrorText({ error, sentence }: FieldError): string {
+  return refusalText(sentence) ?? error
+}
+
+/** Write what is wrong with the fields of a request; null if the detail of an error does not say it. */
+export function fieldsText(detail: unknown): string | null {
+  if (typeof detail !== 'object' || detail === null) return null
+  return Object.entries(detail as FieldErrors)
+    .map(([field, errors]) => `${field}: ${errors.map(fieldErrorText).join(' ')}`)
+    .join('; ')
 }
 
 /** Return the words for a trigger in the language of the page, or in English if the server has no others. */

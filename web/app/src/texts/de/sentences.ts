@@ -289,6 +289,23 @@ export const sentences: SentenceTexts = {
   schedule_missing: (v) => `Den Zeitplan „${v.text('schedule')}“ gibt es nicht.`,
   schedule_running: (v) =>
     `Der Zeitplan „${v.text('schedule')}“ läuft gerade, als Job ${v.text('job')}.`,
+  value_above: (v) => `Der Wert muss größer als ${v.text('bound')} sein.`,
+  value_at_least: (v) => `Der Wert muss mindestens ${v.text('bound')} sein.`,
+  value_at_most: (v) => `Der Wert darf höchstens ${v.text('bound')} sein.`,
+  value_below: (v) => `Der Wert muss kleiner als ${v.text('bound')} sein.`,
+  value_missing: () => 'Der Wert fehlt.',
+  value_not_boolean: () => 'Der Wert muss wahr oder falsch sein.',
+  value_not_integer: () => 'Der Wert muss eine ganze Zahl sein.',
+  value_not_list: () => 'Der Wert muss eine Liste sein.',
+  value_not_number: () => 'Der Wert muss eine Zahl sein.',
+  value_not_object: () => 'Der Wert muss ein Objekt sein.',
+  value_not_one_of: (v) => `Der Wert muss einer von diesen sein: ${v.text('bound')}.`,
+  value_not_text: () => 'Der Wert muss ein Text sein.',
+  value_not_time: () => 'Der Wert muss Datum und Uhrzeit sein, etwa 2026-11-28T12:00:00Z.',
+  value_too_long: (v) => `Der Wert darf höchstens ${v.text('bound')} Zeichen oder Elemente haben.`,
+  value_too_short: (v) =>
+    `Der Wert muss mindestens ${v.text('bound')} Zeichen oder Elemente haben.`,
+  value_unknown: () => 'Dieser Name ist hier nicht bekannt.',
 }
 
 const FATES: Readonly<Record<string, string>> = {

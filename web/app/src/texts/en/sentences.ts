@@ -267,6 +267,22 @@ export const sentences: SentenceTexts = {
     `schedule “${v.text('schedule')}” already exists; alter it, or choose another name`,
   schedule_missing: (v) => `Schedule “${v.text('schedule')}” does not exist.`,
   schedule_running: (v) => `Schedule “${v.text('schedule')}” is running as job ${v.text('job')}.`,
+  value_above: (v) => `It must be greater than ${v.text('bound')}.`,
+  value_at_least: (v) => `It must be at least ${v.text('bound')}.`,
+  value_at_most: (v) => `It must be at most ${v.text('bound')}.`,
+  value_below: (v) => `It must be less than ${v.text('bound')}.`,
+  value_missing: () => 'It is missing.',
+  value_not_boolean: () => 'It must be true or false.',
+  value_not_integer: () => 'It must be a whole number.',
+  value_not_list: () => 'It must be a list.',
+  value_not_number: () => 'It must be a number.',
+  value_not_object: () => 'It must be an object.',
+  value_not_one_of: (v) => `It must be ${v.text('bound')}.`,
+  value_not_text: () => 'It must be a text.',
+  value_not_time: () => 'It must be a date and a time, such as 2026-11-28T12:00:00Z.',
+  value_too_long: (v) => `It may have at most ${v.text('bound')} characters or elements.`,
+  value_too_short: (v) => `It must have at least ${v.text('bound')} characters or elements.`,
+  value_unknown: () => 'It is not known here.',
 }
 
 const FATES: Readonly<Record<string, string>> = {
