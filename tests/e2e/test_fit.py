@@ -1,12 +1,18 @@
 """Content fits its place: long names, many parameters, small screens."""
 
+from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import Connection, update
 
 from horae.storage.engine.database import Database
+from horae.storage.jobs.search.searching import moment_in
+from horae.storage.jobs.tables import jobs
 from tests.e2e.application import LONG_NAME
+from tests.e2e.history import write_history
 from tests.e2e.serving import Served
 from tests.e2e.test_status import post
 from tests.e2e.test_views import TOO_WIDE, VIEWS, settle
@@ -22,6 +28,7 @@ ROW = 33
 """Pixels: a row and the line below it."""
 HIDDEN = """() => [...document.querySelectorAll('main :is(th, td)')]
     .filter(each => getComputedStyle(each).display === 'none').map(each => each.textContent)"""
+PROBLEMS = "() => [...document.querySelectorAll('[data-testid=problems] li')].map(each => each.offsetHeight)"
 ELEMENTS = "() => document.querySelectorAll('main *').length"
 
 
@@ -31,8 +38,11 @@ def database(sqlite_database: Database) -> Database:
 
 
 @pytest.fixture
-def long_named(node: Served) -> Served:
-    """A node with a job, a queue and a change whose names have 96 letters."""
+def long_named(node: Served, database: Database) -> Served:
+    """A node with a job, a queue and a change whose names have 96 letters, and with sixty more queues.
+
+    The job has waited for a month, so that all of its figures are long.
+    """
     post(
         node,
         f"queues/{LONG_NAME}_queue/pause/",
@@ -44,7 +54,15 @@ def long_named(node: Served) -> Served:
         f"schedules/{schedules['back_up']}/pause/",
         note="until the warehouse in Amsterdam answers again",
     )
-    node.begin(LONG_NAME)
+    late = node.begin(LONG_NAME)
+
+    def grow_old(connection: Connection) -> None:
+        now = moment_in(connection, 0.0)
+        write_history(connection, now, Random(4))
+        due = now - timedelta(days=29, hours=23)
+        connection.execute(update(jobs).where(jobs.c.id == late).values(run_at=due))
+
+    database.transact(grow_old)
     return node
 
 
@@ -61,6 +79,13 @@ def test_long_names_push_no_column_off_and_make_no_tall_rows(
         assert page.evaluate(OVERFLOWING) == [], view
         assert page.evaluate(HIDDEN) == [], view
         assert page.evaluate(TALLEST_ROW) <= ROW, view
+    page.goto("")
+    settle(page)
+    expect(page.get_by_test_id("problems").locator("li").first).to_be_visible()
+    assert max(page.evaluate(PROBLEMS)) <= ROW
+    message = page.get_by_test_id("problems").locator("summary").first
+    message.press("Enter")
+    assert max(page.evaluate(PROBLEMS)) > ROW, "a press does not show the whole problem"
     page.goto("jobs")
     name = page.get_by_role("link", name=LONG_NAME)
     assert name.get_attribute("title") == LONG_NAME
@@ -81,6 +106,7 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
         page.goto(view)
         settle(page)
         assert page.evaluate(TOO_WIDE) <= 0, f"{view} scrolls sideways"
+        assert page.evaluate(OVERFLOWING) == [], view
         header = page.locator("header.header").bounding_box()
         assert header is not None
         assert header["height"] < 60, f"the header of {view} wraps"
@@ -129,6 +155,21 @@ def test_tables_are_sorted_by_their_headers(page: Page, long_named: Served) -> N
         page.reload()
         other = {"ascending": "descending", "descending": "ascending"}[first]
         expect(cell).to_have_attribute("aria-sort", other)
+
+
+def test_a_page_of_a_longer_list_says_that_only_its_rows_are_sorted(
+    page: Page, long_named: Served
+) -> None:
+    page.goto("jobs?size=25")
+    settle(page)
+    note = page.get_by_test_id("page-sorted")
+    expect(note).to_have_count(0)
+    page.get_by_role("columnheader", name="Queue").get_by_role("button").click()
+    expect(note).to_contain_text("Only the jobs on this page are sorted by “Queue”")
+    queues = page.locator("[data-testid=jobs] tbody td.queue").all_text_contents()
+    assert queues == sorted(queues)
+    page.get_by_role("columnheader", name="Created").get_by_role("button").click()
+    expect(note).to_have_count(0)
 
 
 def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) -> None:

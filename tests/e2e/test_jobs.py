@@ -62,7 +62,9 @@ def test_a_failure_shows_a_text_for_users_and_details_for_developers(
     expect(page.get_by_test_id("job-error")).to_have_text(
         "The printer in the cellar does not answer; try another one."
     )
-    expect(page.get_by_role("heading", name="Error details for developers")).to_be_visible()
+    attempts = page.get_by_test_id("attempts")
+    expect(attempts).to_contain_text("NoPrinter: in the cellar")
+    expect(attempts.get_by_text("raise NoPrinter(printer)")).to_be_visible()
     page.goto("jobs?states=failed")
     expect(page.get_by_test_id(f"job-{job}")).to_contain_text("NoPrinter: in the cellar")
     page.get_by_test_id("state-finished").click()

@@ -79,7 +79,7 @@ class TestLostDatabase:
             "60"
         )  # so that the events tell it, and not a request
         server.halt("immediate")
-        expect(live).to_have_text(re.compile(r"Data from \d+ s ago"))
+        expect(live).to_have_text(re.compile(r"Updated \d+ s ago"))
         lost = page.get_by_test_id("lost")
         expect(lost).to_contain_text(
             re.compile(r"The database cannot be reached since \d\d:\d\d\.")

@@ -2,6 +2,7 @@ import type { Job } from '@horae/vue'
 
 import { secondsBetween } from '@/format/duration'
 import { agoText } from '@/format/moment'
+import { texts } from '@/texts/texts'
 
 /** Return how long the latest attempt of a job has run, in seconds; null for a job that waits for its next one. */
 export function runSeconds(job: Job, now: number): number | null {
@@ -21,6 +22,6 @@ export function waitSeconds(job: Job, now: number): number | null {
 export function nextAttemptText(job: Job, now: number): string | null {
   if (job.state !== 'pending' || !job.retry_reason) return null
   return Date.parse(job.due_on) > now
-    ? `Next attempt ${agoText(job.due_on, now)}`
-    : 'Next attempt due'
+    ? texts.value.jobs.nextAttempt(agoText(job.due_on, now))
+    : texts.value.jobs.nextAttemptDue
 }

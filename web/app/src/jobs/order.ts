@@ -11,7 +11,7 @@ export const SERVER_ORDERS = {
 } as const satisfies Record<string, SortOrder<SortKey>>
 export type ServerOrder = keyof typeof SERVER_ORDERS
 
-/** The columns by which the page sorts its jobs, if all jobs that match are on it. */
+/** The columns by which a page sorts its own jobs, because the server has no index for them. */
 const VALUES = {
   job: (job) => `${job.type} ${job.id}`,
   state: (job) => job.state,
@@ -43,10 +43,9 @@ function isOfServer(order: JobOrder): order is ServerOrder {
   return order in SERVER_ORDERS
 }
 
-/** Return by which column a list is sorted. A page that is not the whole list is not sorted by itself. */
-export function sortOrderOf(order: JobOrder, isWhole: boolean): SortOrder<SortKey> {
-  const asked = isOfServer(order) || !isWhole ? SERVER_ORDERS[serverOrder(order)] : null
-  if (asked !== null) return asked
+/** Return by which column a page is sorted. */
+export function sortOrderOf(order: JobOrder): SortOrder<SortKey> {
+  if (isOfServer(order)) return SERVER_ORDERS[order]
   return { by: order.replace(/^-/, '') as PageKey, reversed: order.startsWith('-') }
 }
 
@@ -58,16 +57,16 @@ export function orderAfter(pressed: SortKey, { by, reversed }: SortOrder<SortKey
   return other ? `-${pressed}` : pressed
 }
 
-/** Whether only the whole list can be sorted by a column: the server has no index for it. */
-export function needsWholeList(key: SortKey): key is PageKey {
+/** Whether only the jobs of a page are sorted by a column, and not the list that it is a part of. */
+export function sortsPageOnly(key: SortKey): key is PageKey {
   return key in VALUES
 }
 
-/** Sort the jobs of a page that is the whole list. */
+/** Sort the jobs of a page, unless the server has done so. */
 export function sortedJobs<Row extends ListedJob>(
   jobs: readonly Row[],
   { by, reversed }: SortOrder<SortKey>,
   now: number,
 ): readonly Row[] {
-  return needsWholeList(by) ? sortedBy(jobs, (job) => VALUES[by](job, now), reversed) : jobs
+  return sortsPageOnly(by) ? sortedBy(jobs, (job) => VALUES[by](job, now), reversed) : jobs
 }

@@ -13,6 +13,11 @@ export function streakOf({ statistics }: Schedule): number {
   return statistics.consecutive_failures + statistics.consecutive_crashes
 }
 
+/** Whether its failures are all there is to say of a state: it waits for its next time, as most do. */
+export function failsAtRest(schedule: Schedule): boolean {
+  return streakOf(schedule) > 0 && schedule.enabled && schedule.state === 'idle'
+}
+
 const VALUES: Readonly<Record<Exclude<Sort, 'failing'>, (schedule: Schedule) => SortValue>> = {
   name: ({ name }) => name,
   next: ({ enabled, next_start_on: next }) => (enabled && next ? -Date.parse(next) : null),

@@ -20,7 +20,6 @@ function cellsOf(job: ListedJob): string[] {
     selectable: false,
     columns: ['reason', 'queue', 'created', 'duration'],
     order: { by: 'created', reversed: false },
-    isWhole: true,
   })
   app.component('RouterLink', (_: unknown, { slots }: Pick<SetupContext, 'slots'>) =>
     h('a', slots['default']?.()),

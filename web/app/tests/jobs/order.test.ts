@@ -1,7 +1,15 @@
 import type { Job } from '@horae/vue'
 import { describe, expect, it } from 'vitest'
 
-import { orderAfter, orderOf, serverOrder, sortedJobs, sortOrderOf } from '@/jobs/order'
+import {
+  orderAfter,
+  orderOf,
+  serverOrder,
+  sortedJobs,
+  sortOrderOf,
+  sortsPageOnly,
+  type SortKey,
+} from '@/jobs/order'
 
 describe('the order of a list of jobs', () => {
   it('is that of the server, or of a column', () => {
@@ -15,10 +23,12 @@ describe('the order of a list of jobs', () => {
     expect([serverOrder('-queue'), serverOrder('first_ended')]).toEqual(['newest', 'first_ended'])
   })
 
-  it('is that of a column only if all jobs that match are on the page', () => {
-    expect(sortOrderOf('-duration', true)).toEqual({ by: 'duration', reversed: true })
-    expect(sortOrderOf('-duration', false)).toEqual({ by: 'created', reversed: false })
-    expect(sortOrderOf('last_ended', false)).toEqual({ by: 'ended', reversed: false })
+  it('sorts the page alone where the server has no index', () => {
+    expect(sortOrderOf('-duration')).toEqual({ by: 'duration', reversed: true })
+    expect(sortOrderOf('last_ended')).toEqual({ by: 'ended', reversed: false })
+    expect(
+      ['duration', 'queue', 'ended', 'created'].map((key) => sortsPageOnly(key as SortKey)),
+    ).toEqual([true, true, false, false])
   })
 
   it('is turned round by a second press on a header', () => {

@@ -20,6 +20,7 @@ export const errors: Texts['errors'] = {
   only: 'Nur',
   allTypes: 'Alle Typen',
   byType: 'Fehlschläge nach Typ',
+  moreTypes: (count) => `${countText(count)} weitere`,
 
   noneNew: 'Keine neuen Fehler in dieser Zeit',
   noneNewReason:

@@ -51,7 +51,7 @@ export const fleet: Texts['fleet'] = {
   stopped: 'Gestoppt',
   current: 'Aktuell',
   firstVersion: 'erste Version',
-  sameText: 'keine Zeile',
+  sameText: 'nichts',
   schemaLines: (count) => (count === 1 ? '1 Zeile' : `${countText(count)} Zeilen`),
   added: 'neu',
   removed: 'entfernt',

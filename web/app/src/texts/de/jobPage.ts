@@ -13,8 +13,8 @@ export const jobPage: Texts['jobPage'] = {
 
   details: 'Einzelheiten',
   type: 'Typ',
-  allOfIt: 'alle davon',
-  itsErrors: 'Fehler davon',
+  allOfIt: 'seine Jobs',
+  itsErrors: 'seine Fehler',
   owner: 'Eigentümer',
   queue: 'Warteschlange',
   priority: (priority) => `, Priorität ${priority}`,

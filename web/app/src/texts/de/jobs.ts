@@ -7,6 +7,8 @@ const atLeast = (count: number, complete: boolean): string =>
   complete ? jobCount(count) : `mindestens ${countText(count)} Jobs`
 
 export const jobs: Texts['jobs'] = {
+  nextAttempt: (ago) => `Nächster Versuch ${ago}`,
+  nextAttemptDue: 'Nächster Versuch fällig',
   title: 'Jobs',
 
   search: 'Jobs suchen',
@@ -93,8 +95,8 @@ export const jobs: Texts['jobs'] = {
     first_ended: 'Zuerst beendete zuerst',
   },
   onlyEnded: 'Nur beendete Jobs.',
-  sortsWholeList:
-    'Schränken Sie die Suche ein, bis alle Jobs auf eine Seite passen, um nach dieser Spalte zu sortieren',
+  pageSorted: (column) =>
+    `Nur die Jobs dieser Seite sind nach „${column}“ sortiert. Die Seiten gehen vom neuesten Job zum ältesten.`,
   pageSize: 'Jobs je Seite',
   pagination: 'Seiten',
   firstPage: 'Erste Seite',

@@ -31,7 +31,7 @@ export const queues: Texts['queues'] = {
   laterLong: (count) => `${countText(count)} weitere sind später fällig`,
   of: (running, most) => `${running} von ${most}`,
   highest: (range, count) => `Wartend in den letzten ${range}: höchstens ${countText(count)}`,
-  notDraining: 'wird nicht leer',
+  notDraining: 'nie',
   explained:
     'Eine Warteschlange ist im Rückstand, solange ihr ältester Job, der starten darf, seit mindestens 30 Sekunden wartet. „Leer in“ nimmt das Tempo der letzten fünf Minuten an.',
   incomplete: 'Nur die 100 Warteschlangen mit der meisten Arbeit haben einen Verlauf.',

@@ -38,8 +38,7 @@ export const schedules: Texts['schedules'] = {
     next: 'Nächster',
     duration: 'Dauer',
   },
-  sortsWholeList:
-    'Filtern Sie, bis alle Zeitpläne auf eine Seite passen, um nach dieser Spalte zu sortieren',
+  pageSorted: 'Nur die Zeitpläne dieser Seite sind nach dieser Spalte sortiert.',
   failuresInARow: (count) => plural(count, 'Fehlschlag in Folge', 'Fehlschläge in Folge'),
   firstPage: 'Erste Seite',
   nextPage: 'Nächste Seite',

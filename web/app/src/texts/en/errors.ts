@@ -16,6 +16,7 @@ export const errors = {
   only: 'Only',
   allTypes: 'All types',
   byType: 'Failures by type',
+  moreTypes: (count: number) => `${countText(count)} more`,
 
   noneNew: 'No new errors in this time',
   noneNewReason:

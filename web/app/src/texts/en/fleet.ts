@@ -47,7 +47,7 @@ export const fleet = {
   stopped: 'Stopped',
   current: 'Current',
   firstVersion: 'first version',
-  sameText: 'no line',
+  sameText: 'nothing',
   schemaLines: (count: number) => plural(count, 'line'),
   added: 'added',
   removed: 'removed',

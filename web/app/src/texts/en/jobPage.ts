@@ -13,8 +13,8 @@ export const jobPage = {
 
   details: 'Details',
   type: 'Type',
-  allOfIt: 'all of it',
-  itsErrors: 'errors of it',
+  allOfIt: 'its jobs',
+  itsErrors: 'its errors',
   owner: 'Owner',
   queue: 'Queue',
   priority: (priority: number) => `, priority ${priority}`,

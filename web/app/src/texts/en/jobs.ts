@@ -4,6 +4,8 @@ const atLeast = (count: number, complete: boolean): string =>
   complete ? plural(count, 'job') : `at least ${countText(count)} jobs`
 
 export const jobs = {
+  nextAttempt: (ago: string) => `Next attempt ${ago}`,
+  nextAttemptDue: 'Next attempt due',
   title: 'Jobs',
 
   search: 'Search jobs',
@@ -89,7 +91,8 @@ export const jobs = {
     first_ended: 'First ended first',
   },
   onlyEnded: 'Only jobs that have ended.',
-  sortsWholeList: 'Search until all jobs fit on one page to sort by this column',
+  pageSorted: (column: string) =>
+    `Only the jobs on this page are sorted by “${column}”. The pages go from the newest job to the oldest.`,
   pageSize: 'Jobs per page',
   pagination: 'Pagination',
   firstPage: 'First page',

@@ -8,7 +8,7 @@ export const layout = {
   live: 'Live',
   liveTitle: 'Changes appear immediately',
   connecting: 'Connecting…',
-  dataFrom: (ago: string) => `Data from ${ago}`,
+  dataFrom: (ago: string) => `Updated ${ago}`,
   unavailable: 'The server does not answer, or cannot read its database',
   polling: 'Refreshed at the selected interval',
   serverLost: (since: string) => `The server does not answer since ${since}.`,

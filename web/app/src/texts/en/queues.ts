@@ -31,7 +31,7 @@ export const queues = {
   of: (running: string, most: string) => `${running} of ${most}`,
   highest: (range: string, count: number) =>
     `Waiting in the last ${range}: at most ${countText(count)}`,
-  notDraining: 'not draining',
+  notDraining: 'never',
   explained:
     'A queue is behind while its oldest job that may start has waited for 30 seconds or more. “Drained in” assumes the rate of the last five minutes.',
   incomplete: 'Only the 100 busiest queues have a course.',

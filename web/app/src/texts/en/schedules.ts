@@ -36,7 +36,7 @@ export const schedules = {
     next: 'Next',
     duration: 'Duration',
   },
-  sortsWholeList: 'Filter until all schedules fit on one page to sort by this column',
+  pageSorted: 'Only the schedules on this page are sorted by this column.',
   failuresInARow: (count: number) => plural(count, 'failure in a row', 'failures in a row'),
   firstPage: 'First page',
   nextPage: 'Next page',
