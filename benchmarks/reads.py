@@ -46,6 +46,12 @@ PATHS: Final = (
     "/api/jobs/?limit=50&query=queue:queue-7 state:pending",
     "/api/jobs/?limit=50&query=since:yesterday",
     "/api/jobs/?limit=50&query=owner:user-3",
+    "/api/jobs/?limit=50&order=oldest",
+    "/api/jobs/?limit=50&order=last_ended",
+    "/api/jobs/?limit=50&order=first_ended",
+    "/api/jobs/?limit=50&order=last_ended&states=failed",
+    "/api/jobs/?limit=50&order=last_ended&query=owner:user-3",
+    "/api/jobs/?limit=50&order=last_ended&query=type:type-7 queue:queue-7",
     "/api/jobs/counts/",
     "/api/jobs/counts/?query=queue:queue-7",
     "/api/jobs/{job}/",
@@ -81,10 +87,10 @@ PATHS: Final = (
 _COLUMNS: Final = """
     INSERT INTO horae_jobs (type, queue, priority, state, owner, params, error, human_readable_error, lease, attempt,
                             run_at, created_at, updated_at, started_at, finished_at)
-    SELECT 'type-' || n % 20, 'queue-' || n % 60, 0,
+    SELECT 'type-' || (n % 20), 'queue-' || (n % 60), 0,
            CASE WHEN n % 50 = 1 THEN 'pending' WHEN n % 40 = 0 THEN 'failed' ELSE 'finished' END,
-           CASE WHEN n % 3 = 0 THEN 'user-' || n % 1000 END, {params},
-           CASE WHEN n % 40 = 0 AND n % 50 <> 1 THEN 'TimeoutError: host-' || n % 97 END,
+           CASE WHEN n % 3 = 0 THEN 'user-' || (n % 1000) END, {params},
+           CASE WHEN n % 40 = 0 AND n % 50 <> 1 THEN 'TimeoutError: host-' || (n % 97) END,
            CASE WHEN n % 40 = 0 AND n % 50 <> 1 THEN 'Too slow.' END,
            CASE WHEN n % 50 = 1 THEN 0 ELSE 1 END, CASE WHEN n % 50 = 1 THEN 0 ELSE 1 END,
            at, at, at, CASE WHEN n % 50 <> 1 THEN at END, CASE WHEN n % 50 <> 1 THEN at END
