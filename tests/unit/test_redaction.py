@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import pytest
 from pydantic import BaseModel, SecretStr, TypeAdapter, field_validator
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import IntegrityError
 
 from horae.client.jobs.creating.new_job import new_job
@@ -34,7 +34,8 @@ def refused() -> Exception:
 
 
 def failed_insert() -> Exception:
-    with create_engine("sqlite://").begin() as connection:
+    engine = create_engine("sqlite://", poolclass=NullPool)  # closes the connection at the end
+    with engine.begin() as connection:
         connection.execute(text("CREATE TABLE t (a TEXT UNIQUE)"))
         for _ in range(2):
             try:
