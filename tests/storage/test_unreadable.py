@@ -145,6 +145,26 @@ async def test_a_bad_limit_stops_no_job(horae: Horae, kind: str) -> None:
             await horae.aio.jobs.wait(job_id, timeout="6s")
 
 
+@pytest.mark.parametrize("change", ["weight = 'x'", "priority = 'x'"])
+async def test_a_bad_lane_stops_no_other(horae: Horae, change: str) -> None:
+    if horae.components.database.dialect == POSTGRESQL:
+        return
+
+    @horae.job(max_count=None, limits=[Limit(concurrency=5)])
+    def in_it() -> None: ...
+
+    @horae.job(max_count=None, limits=[Limit(concurrency=5)])
+    def in_another() -> None: ...
+
+    for job_type in (in_it, in_another):
+        job = horae.jobs.start(job_type)
+    horae.components.database.autocommit(filing.file)
+    spoil(horae, "horae_lanes", change, "type = 'in_it'")
+    async with running_node(horae):
+        await horae.aio.jobs.wait(job.id, timeout="6s")
+    assert unreadable_rows.count_by_table() == {"horae_lanes": 1}
+
+
 # On PostgreSQL and on SQLite.
 BAD_VALUES: Final[dict[str, tuple[str | None, str]]] = {
     "tags that are a number": ("tags = '5'", "tags = '5'"),

@@ -37,7 +37,7 @@ from horae.domain.jobs import Claim, JobId
 from horae.domain.limits import Bucket, Choice, Chooser, Lane, LimitNumbers, may_gather, state_now
 from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now, readable
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
-from horae.storage.jobs.limit_tables import buckets
+from horae.storage.jobs.limit_tables import buckets, lanes
 from horae.storage.jobs.limits import lane_statements as sql
 from horae.storage.jobs.tables import queues
 
@@ -200,7 +200,7 @@ def foresee(connection: Connection, scope: ClaimScope, most: int = FEWEST_LANES)
     """
     parameters = {"lanes": max(FEWEST_LANES, most), "behind": most, **scope_parameters(scope)}
     rows = connection.execute(sql.LOOK.lanes.on(connection), parameters).all()
-    read = _read(connection, rows, most, sql.LOOK)
+    read = _read(connection, readable(lanes.name, rows, _checked_lane), most, sql.LOOK)
     read.truncated = len(rows) >= parameters["lanes"]
     places = connection.execute(sql.PLAIN_PLACES, {"limit": most, **scope_parameters(scope)})
     return Foreseen(read, [(-priority, due) for priority, due in places], most)
@@ -297,17 +297,25 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     """
     count = max(FEWEST_LANES, most)
     parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
-    rows: Sequence[Any] = ()
+    known: Sequence[Any] = ()
     for _ in range(MOST_ROUNDS):
         rows = connection.execute(sql.LOCK.lanes.on(connection), parameters).all()
-        late = [row for row in rows if _had_turn(row)]
+        known = readable(lanes.name, rows, _checked_lane)
+        late = [row for row in known if _had_turn(row)]
         if not late or len(rows) < count:
-            return rows, len(rows) >= count
+            return known, len(rows) >= count
         moved = [
             {"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late
         ]
         connection.execute(sql.WRITE_LANES, {"rows": json.dumps(moved)})
-    return [row for row in rows if not _had_turn(row)], True
+    return [row for row in known if not _had_turn(row)], True
+
+
+def _checked_lane(row: Any) -> Any:
+    """Return the row of a lane; raises ValueError for one that SQLite let somebody spoil."""
+    if not all(isinstance(each, int) for each in (row.priority, row.weight, row.turn)):
+        raise ValueError("its priority, weight or turn is no number")
+    return row
 
 
 def _had_turn(lane: Any) -> bool:
