@@ -58,8 +58,8 @@ test-nightly: install system ## Run the tests that are too slow for `make test` 
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m nightly $(ARGS)
 
 combinations: install system ## Run the tests that start jobs, behind PgBouncer, with Redis and with Celery (ARGS="-k rescue")
-	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/invariants $(ARGS)
-	@HORAE_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/invariants tests/runtime $(ARGS)
+	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/audit $(ARGS)
+	@HORAE_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/audit tests/runtime $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/contrib tests/runtime/test_dispatching.py $(ARGS)
 
 fuzz: install system ## Run each property test with EXAMPLES (1000) new random values (ARGS="-k cron" selects some)

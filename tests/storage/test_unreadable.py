@@ -156,12 +156,11 @@ async def test_a_bad_lane_stops_no_other(horae: Horae, change: str) -> None:
     @horae.job(max_count=None, limits=[Limit(concurrency=5)])
     def in_another() -> None: ...
 
-    for job_type in (in_it, in_another):
-        job = horae.jobs.start(job_type)
+    _, other = [horae.jobs.start(job_type) for job_type in (in_it, in_another)]
     horae.components.database.autocommit(filing.file)
     spoil(horae, "horae_lanes", change, "type = 'in_it'")
     async with running_node(horae):
-        await horae.aio.jobs.wait(job.id, timeout="6s")
+        await horae.aio.jobs.wait(other.id, timeout="6s")
     assert unreadable_rows.count_by_table() == {"horae_lanes": 1}
 
 
