@@ -54,11 +54,11 @@ def long_named(node: Served, database: Database) -> Served:
         f"schedules/{schedules['back_up']}/pause/",
         note="until the warehouse in Amsterdam answers again",
     )
-    late = node.begin(LONG_NAME)
+    now = database.autocommit(moment_in, 0.0)
+    database.transact(write_history, now, Random(4))
+    late = node.begin(LONG_NAME)  # after the history, so that it is the first one in the list
 
     def grow_old(connection: Connection) -> None:
-        now = moment_in(connection, 0.0)
-        write_history(connection, now, Random(4))
         due = now - timedelta(days=29, hours=23)
         connection.execute(update(jobs).where(jobs.c.id == late).values(run_at=due))
 
