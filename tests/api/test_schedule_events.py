@@ -179,7 +179,7 @@ async def test_a_poll_is_one_statement_and_two_if_there_are_changes(
 
 def test_changes_are_found_by_an_index(horae: Horae) -> None:
     database = horae.components.database
-    asked = reading.CHANGED.params(within=3.0, limit=10)
+    asked = reading.CHANGED.params(within=3.0).limit(10)
     statement = asked.compile(database.engine, compile_kwargs={"literal_binds": True})
 
     def plan(connection: Connection) -> str:

@@ -172,6 +172,18 @@ def test_a_page_of_a_longer_list_says_that_only_its_rows_are_sorted(
     expect(note).to_have_count(0)
 
 
+def test_the_first_page_fits_again_when_its_window_is_made_narrower(
+    page: Page, node: Served
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 800})
+    page.goto("")
+    settle(page)
+    expect(page.get_by_test_id("day").locator("canvas")).to_be_visible()
+    for width in (1024, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function(f"() => ({TOO_WIDE})() <= 0")
+
+
 def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) -> None:
     job = node.begin(LONG_NAME, rows={f"row-{number}": [number] * 8 for number in range(9_000)})
     page.goto(f"jobs/{job}")

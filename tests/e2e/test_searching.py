@@ -165,7 +165,7 @@ def test_a_query_is_completed_and_mended_by_key(page: Page, node: Served, faults
     page.keyboard.press("Escape")
     page.keyboard.press("Enter")
     problem = page.get_by_test_id("query-problem")
-    expect(problem).to_contain_text("did you mean “pending”?")
+    expect(problem).to_contain_text("did you mean 'pending'?")
     expect(problem.locator("mark")).to_have_text("state:pendin")
     # What is typed, but not applied, is there after a look at another page.
     page.keyboard.type("g")

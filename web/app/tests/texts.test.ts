@@ -26,7 +26,13 @@ function leaves(value: object, path = ''): [string, string][] {
 describe('the languages', () => {
   it('have the same texts, none of them empty', () => {
     const german = leaves(de)
-    expect(german.map(([path]) => path).sort()).toEqual(
+    const own = /^sentences\.(query|value)_/ // English has these from the server
+    expect(
+      german
+        .map(([path]) => path)
+        .filter((path) => !own.test(path))
+        .sort(),
+    ).toEqual(
       leaves(en)
         .map(([path]) => path)
         .sort(),

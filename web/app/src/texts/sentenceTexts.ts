@@ -18,3 +18,6 @@ export interface SentenceValues {
 export type SentenceTexts = Readonly<
   Record<components['schemas']['SentenceCode'], (values: SentenceValues) => string>
 >
+
+/** Errors of searches and of values stay as the server writes them: these are English already, and name no time. */
+export type EnglishSentences = Omit<SentenceTexts, `${'query' | 'value'}_${string}`>

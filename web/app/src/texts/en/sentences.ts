@@ -1,8 +1,8 @@
 import { plural, rateText } from '@/format/number'
-import type { SentenceTexts, SentenceValues } from '../sentenceTexts'
+import type { EnglishSentences, SentenceValues } from '../sentenceTexts'
 
 /** The sentences of the server, by their codes. */
-export const sentences: SentenceTexts = {
+export const sentences: EnglishSentences = {
   job_cancelled: (v) => `It was cancelled${by(v)}.`,
   job_cancelled_stopping: (v) => `It was cancelled${by(v)}, and its body has not stopped yet.`,
   job_deleted: () => 'It was deleted.',
@@ -230,35 +230,6 @@ export const sentences: SentenceTexts = {
     `Job ${v.text('job')} cannot be retried: job ${v.text('repetition')} has repeated it and did not finish either; retry that one.`,
   max_job_count: (v) =>
     `“${v.text('owner')}” already has ${plural(v.number('most'), 'pending or running job')} of type “${v.text('type')}”, the most it allows.`,
-  query_at: (v) => `${v.has('term') ? `${v.text('term')}: ` : ''}${v.text('problem')}`,
-  query_duration: () => 'expected a range of durations, such as >30s, <5m or 30s..5m',
-  query_empty: (v) =>
-    `the query is empty; write terms such as type:import* state:failed; fields are ${v.text('fields')}`,
-  query_field_unknown: (v) =>
-    `there is no field ${v.text('field')}${meant(v)}; fields are ${v.text('fields')}; put a text that contains a colon in quotes`,
-  query_group: () => 'expected the number of a group, such as group:12',
-  query_job: () => 'expected the number of a job, such as id:4711, or id:4711,4712',
-  query_name_missing: () => 'a name is missing; names are separated by one comma, without spaces',
-  query_number: () => 'expected a number of attempts, such as attempts:3 or attempts>=3',
-  query_operator: (v) =>
-    `${v.text('operator')} compares ${v.text('fields')}; write ${v.text('instead')}`,
-  query_parameter_secret: (v) => `params.${v.text('name')}: secret parameters cannot be searched`,
-  query_parameter_unknown: (v) =>
-    `params.${v.text('name')}: no job type that this program declares has this parameter in a Pydantic model or as an argument${meant(v)}`,
-  query_quotes: () =>
-    'quotes enclose a whole value, as in owner:"Ann Lee", and are closed; within them write \\" for a quote',
-  query_range_empty: () => 'the range has neither a beginning nor an end',
-  query_range_reversed: (v) =>
-    `“${v.text('low')}” is not before “${v.text('high')}”; write the earlier one first`,
-  query_star: () => '* is allowed only at the end; put a value that contains it in quotes',
-  query_state: (v) => `the state is unknown${meant(v)}; allowed are ${v.text('states')}`,
-  query_time: () =>
-    'expected a day such as 2026-11-22, today or yesterday, or a range of days, moments or ages: 2026-11-01..2026-11-22, >="2026-11-22 10:00", >2h (longer ago than two hours), <2h',
-  query_too_long: (v) =>
-    `the query has ${v.count('count')} characters; at most ${v.count('most')} are allowed`,
-  query_too_many: (v) => `the query has more than ${v.text('most')} terms`,
-  query_value_missing: (v) =>
-    `the value is missing; write it after ${v.text('operator')} without a space`,
   schedule_changed: (v) =>
     `Schedule “${v.text('schedule')}” has been changed since you read it: read it again, then decide.`,
   schedule_declared: (v) =>
@@ -267,22 +238,6 @@ export const sentences: SentenceTexts = {
     `schedule “${v.text('schedule')}” already exists; alter it, or choose another name`,
   schedule_missing: (v) => `Schedule “${v.text('schedule')}” does not exist.`,
   schedule_running: (v) => `Schedule “${v.text('schedule')}” is running as job ${v.text('job')}.`,
-  value_above: (v) => `It must be greater than ${v.text('bound')}.`,
-  value_at_least: (v) => `It must be at least ${v.text('bound')}.`,
-  value_at_most: (v) => `It must be at most ${v.text('bound')}.`,
-  value_below: (v) => `It must be less than ${v.text('bound')}.`,
-  value_missing: () => 'It is missing.',
-  value_not_boolean: () => 'It must be true or false.',
-  value_not_integer: () => 'It must be a whole number.',
-  value_not_list: () => 'It must be a list.',
-  value_not_number: () => 'It must be a number.',
-  value_not_object: () => 'It must be an object.',
-  value_not_one_of: (v) => `It must be ${v.text('bound')}.`,
-  value_not_text: () => 'It must be a text.',
-  value_not_time: () => 'It must be a date and a time, such as 2026-11-28T12:00:00Z.',
-  value_too_long: (v) => `It may have at most ${v.text('bound')} characters or elements.`,
-  value_too_short: (v) => `It must have at least ${v.text('bound')} characters or elements.`,
-  value_unknown: () => 'It is not known here.',
 }
 
 const FATES: Readonly<Record<string, string>> = {
@@ -337,8 +292,4 @@ function runs(v: SentenceValues): string {
 function hint(v: SentenceValues): string {
   if (v.has('instead')) return `; write ${v.text('instead')}`
   return v.has('hint') ? `; ${v.text('hint')}` : ''
-}
-
-function meant(v: SentenceValues): string {
-  return v.has('meant') ? `; did you mean “${v.text('meant')}”?` : ''
 }
