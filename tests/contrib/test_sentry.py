@@ -57,7 +57,13 @@ class Kept(Transport):
 @pytest.fixture
 def sentry() -> Iterator[Kept]:
     kept = Kept()
-    sentry_sdk.init(dsn="http://key@localhost/1", transport=kept, default_integrations=True)
+    # The integration of SQLAlchemy would listen for all statements of this process, also later.
+    sentry_sdk.init(
+        dsn="http://key@localhost/1",
+        transport=kept,
+        default_integrations=True,
+        auto_enabling_integrations=False,
+    )
     yield kept
     sentry_sdk.get_client().close()
     sentry_sdk.get_global_scope().set_client(None)
@@ -222,7 +228,9 @@ class Broken(Transport):
 def test_a_broken_client_breaks_no_job(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sentry_sdk.init(dsn="http://key@localhost/1", transport=Broken())
+    sentry_sdk.init(
+        dsn="http://key@localhost/1", transport=Broken(), auto_enabling_integrations=False
+    )
     with application(database) as horae:
         instrument(horae)
 
