@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from sentry_sdk import integrations
 
 from tests.docs.blocks import blocks_of, run_page
 from tests.docs.transcripts import ROOT
@@ -37,6 +38,9 @@ def test_the_blocks_of_a_page_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delenv("HORAE_DATABASE", raising=False)
+    # Sentry's integration of SQLAlchemy would listen for all statements of later tests.
+    defaults = integrations.iter_default_integrations
+    monkeypatch.setattr(integrations, "iter_default_integrations", lambda _auto: defaults(False))
     run_page(page)
 
 
