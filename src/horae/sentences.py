@@ -261,4 +261,7 @@ def invalid_value(text: str, kind: str, context: Mapping[str, Any]) -> str:
     if kind not in OF_INVALID_VALUES:
         return text
     code, name = OF_INVALID_VALUES[kind]
-    return Sentence(text, code) if name is None else Sentence(text, code, bound=str(context[name]))
+    if name is None:
+        return Sentence(text, code)
+    # A validator of the application may raise an error of the same kind without it.
+    return Sentence(text, code, bound=str(context[name])) if name in context else text

@@ -12,7 +12,7 @@ import pytest
 
 import horae
 from horae.errors import InvalidRequest, JobNotRetryable
-from horae.sentences import Sentence, SentenceCode, sentence_of
+from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
 
 SOURCE: Final = Path(horae.__file__).parent
 TEXTS: Final = Path(__file__).parents[2] / "web/app/src/texts"
@@ -97,6 +97,11 @@ def test_a_sentence_is_its_text() -> None:
     assert type(f"{sentence}") is str
     copied = copy.deepcopy(sentence)
     assert (copied, copied.code, copied.values) == ("it waits", "job_next", {"text": "beside"})
+
+
+def test_an_error_of_a_validator_may_lack_the_bound_of_its_kind() -> None:
+    message = invalid_value("the list is too long", "too_long", {})
+    assert (message, type(message)) == ("the list is too long", str)
 
 
 def test_an_error_keeps_its_sentence() -> None:
