@@ -8,7 +8,8 @@ from typing import Any, Final
 import pytest
 
 from horae import Horae, Limit
-from horae.storage.engine import EPOCH, MICROSECOND, Database
+from horae.domain.times import EPOCH, MICROSECOND
+from horae.storage.engine import Database
 from horae.storage.jobs.limits import filing
 from tests.harness.applications import application, execute
 from tests.schedules.clock import MONDAY

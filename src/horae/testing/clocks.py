@@ -10,7 +10,8 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from horae.storage.engine import EPOCH, MICROSECOND, Database, clock_replaced
+from horae.domain.times import EPOCH, MICROSECOND
+from horae.storage.engine import Database, clock_replaced
 from horae.storage.operations import temporary
 from horae.storage.schedules import reading
 

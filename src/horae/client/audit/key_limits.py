@@ -15,8 +15,8 @@ from typing import Any
 
 from horae.client.audit.finding import Audit, Invariant, show
 from horae.domain.limits import LimitNumbers
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.quoting import quoted
-from horae.storage.engine import EPOCH, MICROSECOND
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.operations import invariants
 

@@ -322,9 +322,9 @@ def _previous_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
 def _previous_run_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
     """Return what the previous run of the schedule has left; empty if there was none."""
     found = meta.get(PREVIOUS_RUN)
-    if isinstance(found, Mapping) and claim.schedule_id is not None:
-        return found if found.get("schedule") == claim.schedule_id else {}
-    return {}
+    if claim.schedule_id is None or not isinstance(found, Mapping):
+        return {}
+    return found if found.get("schedule") == claim.schedule_id else {}
 
 
 def _due(job: JobContext[Any], previous: Mapping[str, Any]) -> float | None:

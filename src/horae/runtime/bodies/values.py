@@ -110,9 +110,8 @@ def result_text(result: Any, most_bytes: int) -> str | None:
         raise TypeError(
             f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}"
         ) from error
-    if fits(
-        text, most_bytes
-    ):  # otherwise the checks would take seconds, perhaps on the node's loop
+    # The checks of a text that is too long would take seconds, perhaps on the node's loop.
+    if fits(text, most_bytes):
         text = _checked(text)
     if not fits(text, most_bytes):
         raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")

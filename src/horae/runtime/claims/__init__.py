@@ -1,7 +1,7 @@
 """How a node decides when to claim, how much, and which bodies begin.
 
 Invariants: a node never holds more than its slots and a bounded prefetch; what was claimed and not
-begun goes back unharmed; an idle node makes at most two queries a second for this.
+begun goes back unharmed; an idle node looks for jobs with at most two queries a second.
 """
 
 from horae.runtime.claims.lost_replies import HeldJobs

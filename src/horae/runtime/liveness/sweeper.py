@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from horae.domain.cluster import Death
 from horae.domain.elapsed import Elapsed
 from horae.domain.jobs import JobId, NodeId, TimeLimit, limits
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport
 from horae.runtime.bodies import START_UP
@@ -30,7 +31,7 @@ from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine import EPOCH, MICROSECOND, is_transient
+from horae.storage.engine import is_transient
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning

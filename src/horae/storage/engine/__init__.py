@@ -11,7 +11,6 @@ one of the databases belongs here.
 
 from sqlalchemy.dialects.postgresql import insert  # its ON CONFLICT has the same form on SQLite
 
-from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine.caller_threads import Use
 from horae.storage.engine.constants import Keyword, constant
 from horae.storage.engine.database import Database, side_car_path
@@ -104,12 +103,10 @@ __all__ = [
     "AUDIT_IS_READABLE",
     "DATABASE_ERRORS",
     "EARLIEST",
-    "EPOCH",
     "JOB_IS_READABLE",
     "LATEST",
     "LOCK_SUFFIX",
     "LONGEST_TOTAL_DURATION",
-    "MICROSECOND",
     "MOST_ATTEMPTS",
     "MOST_CONSECUTIVE",
     "MOST_LEASES",

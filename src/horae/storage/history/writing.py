@@ -32,9 +32,8 @@ from horae.domain.history import (
     merged_buckets,
     without_overlaps,
 )
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine import (
-    EPOCH,
-    MICROSECOND,
     Instant,
     Json,
     database_now,

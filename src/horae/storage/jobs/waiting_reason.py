@@ -26,12 +26,11 @@ from horae.domain.jobs import (
     ahead_text,
 )
 from horae.domain.limits import LimitNumbers
+from horae.domain.times import EPOCH, MICROSECOND
 from horae.quoting import quoted
 from horae.redaction import MASK
 from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import (
-    EPOCH,
-    MICROSECOND,
     database_now,
     microseconds_now,
     seconds_since,

@@ -212,17 +212,13 @@ def _end_runs(
         for row in scheduled
         if row.state != JobState.PENDING
     }
-    if left and outcomes:
+    next_metas = {
+        row.schedule_id: left[row.id] for row in scheduled if row.id in outcomes and row.id in left
+    }
+    if next_metas:
         # The next run may be fired with this end. All schedules are locked first, in their order.
         writing.lock(connection, {row.schedule_id for row in scheduled})
-        writing.leave_for_next_runs(
-            connection,
-            {
-                row.schedule_id: left[row.id]
-                for row in scheduled
-                if row.id in outcomes.keys() & left
-            },
-        )
+        writing.leave_for_next_runs(connection, next_metas)
     return run_ending.end_runs(connection, outcomes, node, scheduler_age) if outcomes else []
 
 

@@ -35,7 +35,8 @@ from sqlalchemy import Connection, select
 
 from horae.domain.jobs import Claim, JobId
 from horae.domain.limits import Bucket, Choice, Chooser, Lane, LimitNumbers, may_gather, state_now
-from horae.storage.engine import EPOCH, LATEST, MICROSECOND, microseconds_now, readable
+from horae.domain.times import EPOCH, MICROSECOND
+from horae.storage.engine import LATEST, microseconds_now, readable
 from horae.storage.jobs.claims import ClaimScope, scope_parameters
 from horae.storage.jobs.limit_tables import buckets, lanes
 from horae.storage.jobs.limits import lane_statements as sql
