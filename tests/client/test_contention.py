@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from horae import (
     DatabaseBusy,
+    DuplicateJob,
     Group,
     Horae,
     InvalidRequest,
@@ -135,6 +136,27 @@ def test_an_open_transaction_is_not_waited_for_without_end(
             brief.jobs.start(kind, session=other, **options)
         connection.rollback()
     assert brief.jobs.start(kind, **options).id
+
+
+@postgres
+def test_a_committed_job_refuses_others_without_a_turn(brief: Horae, engine: Engine) -> None:
+    """Otherwise many callers at once under a limit that is reached take turns for seconds."""
+    first = brief.jobs.start("export", owner="alice", unique_key="x")
+    with engine.connect() as holder, engine.connect() as other:
+        creation.lock_limit(holder, "alice", "export")
+        creation.lock_key(holder, "export", "x")
+        with pytest.raises(MaxJobCountExceeded):
+            brief.jobs.start("export", owner="alice")
+        with pytest.raises(MaxJobCountExceeded):
+            brief.jobs.start_many("export", [{}], options=StartOptions(owner="alice"))
+        with pytest.raises(DuplicateJob):
+            brief.jobs.start("export", unique_key="x")
+        returned = brief.jobs.start("export", unique_key="x", on_duplicate="return")
+        assert returned.id == first.id
+        old = other.execution_options(isolation_level="REPEATABLE READ")
+        for many in (False, True):  # its snapshot may show a job that has ended
+            with pytest.raises(DatabaseBusy, match="another transaction"):
+                _start(brief, old, many=many)
 
 
 @postgres

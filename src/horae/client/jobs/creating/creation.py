@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from horae.client.jobs.creating.new_job import NewJob, NewJobs, max_count_of, row_of, rules_of
 from horae.domain.jobs import OWN_BACKEND, GroupId, Job, JobId, JobState, WaitsFor
 from horae.errors import MaxJobCountExceeded
+from horae.storage.engine import sees_what_others_commit
 from horae.storage.jobs import NO_META, Contended, Inserted, JobRow, creation, reading
 from horae.storage.jobs.search import parameters
 from horae.types import has_hook
@@ -28,15 +29,25 @@ def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
         if (found := rule.guard(connection, row)) is not None:
             return found, False
     locked = () if new.after is None else new.after.lock(connection, row.owner)
+    inserted, contended = None, None
     if row.is_guarded or new.max_count is not None:
-        inserted = creation.add_guarded(connection, row, new.max_count)
+        try:
+            inserted = creation.add_guarded(connection, row, new.max_count)
+        except Contended as error:
+            # A job that is already committed decides without a turn at the lock, so that any
+            # number of callers can be refused at once.
+            if not sees_what_others_commit(connection):
+                raise
+            contended = error
     else:
         inserted = creation.add(connection, row)
     if inserted is None:
         for rule in new.rules:
             if (found := rule.explain(connection, row)) is not None:
                 return found, False
-        raise Contended(f"a {row.type!r} job was in the way, which has ended meanwhile,")
+        raise contended or Contended(
+            f"a {row.type!r} job was in the way, which has ended meanwhile,"
+        )
     if isinstance(new.job_type.parameters, MappedParameters):
         parameters.add(
             connection, new.job_type.parameters.joined, [(inserted.id, new.stored.row or {})]
@@ -83,9 +94,17 @@ def create_many(
         rule.guard(connection, template)
     max_count = max_count_of(kind, template.owner, in_batch=new.in_batch)
     if max_count is not None and template.owner is not None:
-        creation.lock_limit(connection, template.owner, kind.type)
+        contended = None
+        try:
+            creation.lock_limit(connection, template.owner, kind.type)
+        except Contended as error:
+            if not sees_what_others_commit(connection):
+                raise
+            contended = error
         if creation.count_open(connection, template.owner, kind.type) + len(stored) > max_count:
             raise MaxJobCountExceeded(kind.type, template.owner, max_count)
+        if contended is not None:
+            raise contended
     ids = creation.add_many(
         connection,
         template,
