@@ -275,7 +275,8 @@ def test_a_time_before_the_first_long_bucket_is_read_from_shorter_ones(
 def test_one_name_is_read_alone(reused_database: Database) -> None:
     write(reused_database, NOON, what=bucket(mail=BUSY, export=BUSY))
     reached = NOON + TEN
-    [found] = reused_database.autocommit(
-        writing.read, LENGTHS[0], NOON, reached, reached, "queues", "mail"
-    )
-    assert found.bucket.queues == Named({"mail": BUSY})
+    for name, expected in (("mail", {"mail": BUSY}), ('no "such', {})):
+        [found] = reused_database.autocommit(
+            writing.read, LENGTHS[0], NOON, reached, reached, "queues", name
+        )
+        assert found.bucket.queues == Named(expected)

@@ -40,6 +40,10 @@ FILL: Final = (
     "lease, attempt, retry_reason) {numbers} SELECT 'import', 'default', 0, 'finished', {now}, {now}, {now}, {now}, "
     f"{{now}}, 1, 1, '{'why ' * 100}' FROM numbers"  # as long as parameters and results are, or no index is worth it
 )
+ATTEMPTS: Final = (
+    "INSERT INTO horae_job_attempts (job_id, lease, attempt, started_at, finished_at, outcome) "
+    "SELECT id, 1, 1, now(), now(), CASE WHEN id % 3 = 0 THEN 'failed' ELSE 'finished' END FROM horae_jobs"
+)
 REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "claim": lambda connection: claims.claim(connection, SCOPE, 10),
     "claim of higher priorities": lambda connection: claims.claim(
@@ -166,6 +170,31 @@ def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) ->
     lines = [line for plan in plans for line in plan]
     assert [line for line in lines if reads_all_jobs(line) and "horae_jobs_ended" not in line] == []
     assert any("horae_jobs_ended" in line for line in lines)
+
+
+@pytest.mark.postgres
+def test_failures_are_read_from_the_newest_attempts(filled_postgres: Database) -> None:
+    with filled_postgres.engine.connect() as connection:
+        connection.execute(text(ATTEMPTS))
+        connection.execute(text("ANALYZE horae_job_attempts"))
+        with explained(connection) as plans:
+            failures.read(connection, 86_400.0, limit=1000)
+    read = [line for plan in plans for line in plan if " on horae_job_attempts" in line]
+    assert len(read) == 2
+    assert [line for line in read if "Index Scan" not in line] == []
+
+
+@pytest.mark.postgres
+def test_ready_jobs_of_queues_are_counted_without_reading_their_rows(
+    filled_postgres: Database,
+) -> None:
+    with filled_postgres.engine.connect() as connection:
+        connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+        with explained(connection) as plans:
+            queues.view(connection)
+    read = [line for plan in plans for line in plan if "using horae_jobs_ready" in line]
+    assert len(read) == 1
+    assert "Index Only Scan" in read[0]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5])

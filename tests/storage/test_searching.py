@@ -1,6 +1,7 @@
 """The search of jobs, compared with a plain check of each job in Python."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -473,6 +474,26 @@ def test_ages_count_back_from_the_clock_of_the_database(database: Database) -> N
     assert len(every) == COUNT
     assert found_in(database, parse_query("created:<1s")) == []
     assert found_in(database, parse_query("created:36500d..1s")) == every
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type:import*",
+        "queue:mail -state:failed",
+        "created:2000-01-01..2040-01-01",
+        "owner:alice",
+        "params.id:4711",
+    ],
+)
+def test_each_state_is_counted_by_the_same_conditions(filled: Database, text: str) -> None:
+    query = parse_query(text)
+    every = {job.id: job for job in filled.autocommit(reading.page, JobFilter(limit=None))}
+    counts = Counter(every[job_id].state for job_id in expected(filled, query))
+    for most in (COUNT, 3):
+        assert filled.autocommit(
+            searching.count_by_state, None, search_of(query), seconds=60.0, most=most
+        ) == {state: (min(counts[state], most), counts[state] <= most) for state in JobState}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 Each verb checks, runs a function of a Connection, and sends a hint after the commit.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -646,21 +645,14 @@ class Jobs:
         Without time to count all of them, within a second, the numbers are those found until then.
         """
         search = search_for(query, self._registry, self.reads)
-        deadline = time.monotonic() + COUNTING_TIME
-        counts: dict[JobState, JobCount] = {}
-        # Finished jobs are last: only of these there are so many that counting may take long.
-        for state in sorted(JobState, key=lambda each: each is JobState.FINISHED):
-            wanted = JobFilter(states=[state], owner=owner_of(owner))
-            counts[state] = JobCount(
-                *self.reads.autocommit(
-                    searching.count,
-                    wanted,
-                    search,
-                    seconds=max(deadline - time.monotonic(), 0.0),
-                    most=MOST_COUNTED,
-                )
-            )
-        return {state: counts[state] for state in JobState}
+        counts = self.reads.autocommit(
+            searching.count_by_state,
+            owner_of(owner),
+            search,
+            seconds=COUNTING_TIME,
+            most=MOST_COUNTED,
+        )
+        return {state: JobCount(*counted) for state, counted in counts.items()}
 
     @overload
     def wait(

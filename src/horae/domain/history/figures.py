@@ -113,7 +113,8 @@ class Named:
         other = stored.get("other")
         names = stored["names"]
         if only is not None:
-            names = {only: names[only]} if only in names else {}
+            found = names.get(only)
+            names = {} if found is None else {only: found}
         return cls(
             {name: Figures.from_json(each) for name, each in names.items()},
             None if other is None else Figures.from_json(other),

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Text,
     and_,
@@ -36,6 +37,7 @@ from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine import (
     Instant,
     Json,
+    PerDatabase,
     database_now,
     insert,
     readable,
@@ -151,12 +153,25 @@ def _reading(*columns: Any) -> Any:
     )
 
 
+def _only(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Select the figures of one name from a column that has those of all.
+
+    PostgreSQL sends no others, which would take longer to parse than to read; SQLite sends nothing.
+    """
+    name = cast(bindparam("only"), Text())
+    names = func.jsonb_build_object(name, column["names"][name])
+    chosen = func.jsonb_build_object("names", names, "other", column["other"], type_=Json())
+    return PerDatabase(chosen, column).label(column.key)
+
+
+_BESIDE: Final = {"queues": history.c.queues, "types": history.c.types}
 READ: Final = {
     "everything": _reading(),
-    "queues": _reading(history.c.queues),
-    "types": _reading(history.c.types),
+    **{name: _reading(column) for name, column in _BESIDE.items()},
 }
 """By what is read beside the figures of everything."""
+READ_ONLY_ONE: Final = {name: _reading(_only(column)) for name, column in _BESIDE.items()}
+"""By what is read of one name."""
 
 
 def progress(connection: Connection) -> HistoryProgress:
@@ -225,7 +240,11 @@ def read(
         given[f"open_{shorter.seconds}"] = floor(reached, longer.seconds)
         if longer.seconds == length.seconds:
             given["part_seconds"] = shorter.seconds
-    return without_overlaps(_stored(connection.execute(READ[beside], given), only))
+    if only is None:
+        statement = READ[beside]
+    else:
+        statement, given["only"] = READ_ONLY_ONE[beside], only
+    return without_overlaps(_stored(connection.execute(statement, given), only))
 
 
 def _put(connection: Connection, length: Length, start: datetime, bucket: HistoryBucket) -> None:

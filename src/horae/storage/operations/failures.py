@@ -11,8 +11,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
+    FromClause,
     Integer,
+    Select,
     Text,
     and_,
     bindparam,
@@ -55,9 +58,6 @@ class RecentDeployment:
 
 _limit = bindparam("limit", type_=Integer())
 _since = seconds_ago("seconds")
-_has_failed = job_attempts.c.outcome.in_(
-    [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
-)
 _failed = (
     select(jobs.c.id, jobs.c.finished_at)
     .where(jobs.c.state == JobState.FAILED)
@@ -65,46 +65,48 @@ _failed = (
     .limit(_limit)
     .cte("failed")
 )
+# It has all columns of the attempts: PostgreSQL would join their ids with all rows of the table.
 _newest = (
-    select(job_attempts.c.job_id, job_attempts.c.lease)
+    select(job_attempts)
     .order_by(job_attempts.c.job_id.desc(), job_attempts.c.lease.desc())
     .limit(_limit)
     .cte("newest")
 )
-_end = PerDatabase(
-    func.right(job_attempts.c.traceback, TRACEBACK_END, type_=Text()),
-    func.substr(job_attempts.c.traceback, -TRACEBACK_END, type_=Text()),
-)
-_ended_at = func.coalesce(job_attempts.c.finished_at, jobs.c.finished_at)
-_columns = (
-    jobs.c.id.label("job_id"),
-    jobs.c.type,
-    _ended_at.label("at"),
-    job_attempts.c.outcome,
-    func.coalesce(job_attempts.c.error, jobs.c.error).label("error"),
-    _end.label("traceback"),
-)
-_of_failed_jobs = (
-    select(*_columns, literal(1, Integer()).label("has_failed"))
-    .select_from(
-        _failed.join(jobs, jobs.c.id == _failed.c.id).outerjoin(
-            job_attempts, and_(job_attempts.c.job_id == jobs.c.id, _has_failed)
-        )
+
+
+def _failures(attempts: FromClause, *, has_failed: bool) -> Select[*tuple[Any, ...]]:
+    """Select what a `Failure` consists of from jobs and some of their attempts."""
+    end = PerDatabase(
+        func.right(attempts.c.traceback, TRACEBACK_END, type_=Text()),
+        func.substr(attempts.c.traceback, -TRACEBACK_END, type_=Text()),
     )
-    .where(_ended_at >= _since)
+    ended_at = func.coalesce(attempts.c.finished_at, jobs.c.finished_at)
+    return select(
+        jobs.c.id.label("job_id"),
+        jobs.c.type,
+        ended_at.label("at"),
+        attempts.c.outcome,
+        func.coalesce(attempts.c.error, jobs.c.error).label("error"),
+        end.label("traceback"),
+        literal(int(has_failed), Integer()).label("has_failed"),
+    ).where(ended_at >= _since)
+
+
+def _is_failure(attempts: FromClause) -> ColumnElement[bool]:
+    return attempts.c.outcome.in_(
+        [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
+    )
+
+
+_of_failed_jobs = _failures(job_attempts, has_failed=True).select_from(
+    _failed.join(jobs, jobs.c.id == _failed.c.id).outerjoin(
+        job_attempts, and_(job_attempts.c.job_id == jobs.c.id, _is_failure(job_attempts))
+    )
 )
 _of_other_jobs = (
-    select(*_columns, literal(0, Integer()).label("has_failed"))
-    .select_from(
-        _newest.join(
-            job_attempts,
-            and_(
-                job_attempts.c.job_id == _newest.c.job_id,
-                job_attempts.c.lease == _newest.c.lease,
-            ),
-        ).join(jobs, jobs.c.id == job_attempts.c.job_id)
-    )
-    .where(_has_failed, jobs.c.state != JobState.FAILED, job_attempts.c.finished_at >= _since)
+    _failures(_newest, has_failed=False)
+    .select_from(_newest.join(jobs, jobs.c.id == _newest.c.job_id))
+    .where(_is_failure(_newest), jobs.c.state != JobState.FAILED)
 )
 _all = union_all(_of_failed_jobs, _of_other_jobs).subquery("failure")
 READ: Final = select(_all).order_by(_all.c.at.desc()).limit(2 * _limit)

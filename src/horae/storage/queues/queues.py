@@ -26,6 +26,7 @@ from horae.errors import ConfigurationError
 from horae.quoting import quoted
 from horae.storage.engine import (
     Json,
+    constant,
     database_now,
     insert,
     member_of,
@@ -129,9 +130,14 @@ FROM_LANES: Final = _pending.where(
     waits_for=case((jobs.c.limits.is_(None), null()), else_=WaitsFor.LIMIT.value), lane_id=null()
 )
 
-_conditions = (IS_READY, IS_SENT, IS_WAITING, IS_HELD)
-_parts = (select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(each) for each in _conditions)
-_open = union_all(*_parts).subquery("open")  # held jobs include ended ones whose bodies still run
+# Held jobs include ended ones whose bodies still run. The state of pending jobs is a constant: the
+# index of ready jobs has the other columns, so their rows are not read.
+_held = select(jobs.c.queue, jobs.c.state, jobs.c.run_at).where(IS_HELD)
+_are_pending = (
+    select(jobs.c.queue, constant(JobState.PENDING), jobs.c.run_at).where(each)
+    for each in (IS_READY, IS_SENT, IS_WAITING)
+)
+_open = union_all(_held, *_are_pending).subquery("open")
 _due = (_open.c.state == JobState.PENDING) & (_open.c.run_at <= database_now())
 _busy = (
     select(
@@ -143,7 +149,7 @@ _busy = (
     )
     .where(_open.c.state.in_([JobState.PENDING, JobState.STARTED]))
     .group_by(_open.c.queue)
-    .subquery("busy")
+    .cte("busy")
 )
 _settings = (
     queues.c.paused_at,

@@ -38,6 +38,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import (
+    ENDED,
     Attempted,
     Bound,
     Condition,
@@ -200,6 +201,68 @@ def count(
     if most is not None and total > most:
         return most, False
     return total, reached is None
+
+
+def count_by_state(
+    connection: Connection,
+    owner: str | None,
+    search: Search | None,
+    *,
+    seconds: float,
+    most: int,
+) -> dict[JobState, tuple[int, bool]]:
+    """Return how many jobs in each state meet the search, at most `most`, and whether all of them
+    were counted within the time.
+    """
+    deadline = time.monotonic() + seconds
+    search = dated_search(connection, search)
+    counts: dict[JobState, tuple[int, bool]] = {}
+    together = _ended_together(connection, search)
+    # Finished jobs are last: only of these there are so many that counting may take long.
+    for state in sorted(JobState, key=lambda each: each is JobState.FINISHED):
+        if state in ENDED and together:
+            continue
+        left = max(deadline - time.monotonic(), 0.0)
+        wanted = JobFilter(states=[state], owner=owner)
+        counts[state] = count(connection, wanted, search, seconds=left, most=most)
+    if together:
+        left = max(deadline - time.monotonic(), 0.0)
+        counts |= _count_ended(connection, JobFilter(owner=owner), search, left, most)
+    return {state: counts[state] for state in JobState}
+
+
+def _ended_together(connection: Connection, search: Search | None) -> bool:
+    """Return whether one statement counts ended jobs in all states as soon as those in one.
+
+    PostgreSQL finds the rows of few ended jobs in no order of their states, and among the rows of
+    failed jobs, of which there is an index, it would look for them a second time.
+    """
+    return search is not None and (
+        not keeps_rows_in_order(connection) and _has_own_index(search.query.terms)
+    )
+
+
+def _count_ended(
+    connection: Connection, wanted: JobFilter, search: Search | None, seconds: float, most: int
+) -> dict[JobState, tuple[int, bool]]:
+    """Return how many ended jobs in each state match, and whether all of them were counted."""
+    counting = (
+        select(jobs.c.state, func.count())
+        .where(_IN_RANGE, _IS_ENDED, *matching_conditions(wanted, search))
+        .group_by(jobs.c.state)
+    )
+    counts = dict.fromkeys(sorted(ENDED), 0)
+
+    def read(bounds: Mapping[str, int]) -> bool:
+        for state, found in connection.execute(counting, {**lists_of(wanted), **bounds}):
+            counts[JobState(state)] += found
+        return min(counts.values()) <= most
+
+    reached = _read_ranges(connection, wanted, search, read, seconds)
+    return {
+        state: (min(found, most), reached is None and found <= most)
+        for state, found in counts.items()
+    }
 
 
 def moment_in(connection: Connection, seconds: float) -> datetime:
