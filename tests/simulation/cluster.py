@@ -82,6 +82,8 @@ class Cluster:
         self.plain: list[int] = []
         """The jobs of `application` among those whose creation was confirmed, which callers change."""
         self.groups: list[int] = []
+        self.is_ending = False
+        """Whether all nodes have been stopped for good; a node that a crash owes does not start any more."""
         self.changes = Changes()
         self.lives = deque(plan.lives)
         """How the next processes of nodes end."""
@@ -161,6 +163,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Stop all nodes in order."""
+        self.is_ending = True
         for place in self.places:
             place.stop(again=None)
 
@@ -208,8 +211,8 @@ class NodePlace:
         self.loops: list[SimulatedLoop] = []
 
     def start(self) -> None:
-        """Start a process with a node, unless one runs."""
-        if self.process is not None and not self.process.dead:
+        """Start a process with a node, unless one runs or the simulation ends."""
+        if self.cluster.is_ending or (self.process is not None and not self.process.dead):
             return
         self._incarnations += 1
         self._start_again_in = None
