@@ -137,6 +137,16 @@ def test_a_large_float_stays_a_float_where_nothing_is_declared(
     assert repr(job(database, claim.id).result) == repr({"loss": value})
 
 
+def test_zero_has_no_sign_on_any_database(database: Database) -> None:
+    """PostgreSQL has no negative zero."""
+    given = [-0.0, {"inner": -0.0}, "-0.0", -0.05, -0.0e-5]
+    read = [0.0, {"inner": 0.0}, "-0.0", -0.05, 0.0]
+    assert repr(kept(database, given)) == repr(read)
+    claim = running(database)
+    settled(database, success(claim, result=result_text(given, 1000)))
+    assert repr(job(database, claim.id).result) == repr(read)
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_a_default_beyond_json_reaches_the_body(database: Database, value: float) -> None:
     @JobFunction

@@ -13,7 +13,9 @@ from typing import Final
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
-_STRING_OR_EXPONENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+')
+_STRING_OR_ALTERED: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+|-0\.0(?![\deE])'
+)
 LONGEST_TEXT: Final = 20_000
 """Characters of a stored error or traceback."""
 
@@ -59,8 +61,13 @@ def unreadable_json(text: str) -> str | None:
 
 
 def spelled_out(text: str) -> str:
-    """Write out large floats in a JSON text: PostgreSQL would turn 1e22 into a whole number."""
-    return text if _EXPONENT.search(text) is None else _STRING_OR_EXPONENT.sub(_spelled_out, text)
+    """Write the floats in a JSON text so that every database returns the same.
+
+    PostgreSQL would turn 1e22 into a whole number, and has no negative zero.
+    """
+    if "-0.0" not in text and _EXPONENT.search(text) is None:
+        return text
+    return _STRING_OR_ALTERED.sub(_spelled_out, text)
 
 
 def fits(text: str, most: int) -> bool:
@@ -90,6 +97,8 @@ def storable(text: str) -> str:
 def _spelled_out(found: re.Match[str]) -> str:
     if found[0].startswith('"'):
         return found[0]
+    if found[0] == "-0.0":
+        return "0.0"
     digits = format(Decimal(found[0]), "f")
     return digits if "." in digits else f"{digits}.0"
 
