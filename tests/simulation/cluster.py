@@ -392,6 +392,7 @@ def _is_excused(error: BaseException, world: World) -> bool:
         "database does not answer" in text
         or "answer was lost" in text
         or "connection was lost" in text
+        or "connection is closed" in text
     )
 
 
