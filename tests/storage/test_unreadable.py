@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection, text
 
-from horae import Horae, Limit, UnreadableRow
+from horae import Horae, JobState, Limit, UnreadableRow
 from horae.client.doctor.basics import check_rows
 from horae.client.doctor.finding import Level
 from horae.client.operations.change_log import ChangeLog
@@ -162,6 +162,24 @@ async def test_a_bad_lane_stops_no_other(horae: Horae, change: str) -> None:
     async with running_node(horae):
         await horae.aio.jobs.wait(other.id, timeout="6s")
     assert unreadable_rows.count_by_table() == {"horae_lanes": 1}
+
+
+@pytest.mark.parametrize("job_type", ["''", "'unknown'"])
+async def test_a_job_of_an_unknown_type_in_a_lane_stops_no_other(
+    horae: Horae, job_type: str
+) -> None:
+    """It was claimed like the other jobs of its lane, and the claim ended the node."""
+
+    @horae.job(max_count=None, limits=[Limit(concurrency=5)])
+    def limited() -> None: ...
+
+    spoilt, other = horae.jobs.start(limited), horae.jobs.start(limited)
+    horae.components.database.autocommit(filing.file)
+    spoil(horae, "horae_jobs", f"type = {job_type}", f"id = {spoilt.id}")
+    async with running_node(horae):
+        await horae.aio.jobs.wait(other.id, timeout="6s")
+    assert horae.jobs.get(spoilt.id).state is JobState.PENDING
+    assert f"job {spoilt.id} waits in lane" in str(horae.audit().findings)
 
 
 # On PostgreSQL and on SQLite.

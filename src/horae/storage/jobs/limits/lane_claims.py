@@ -109,7 +109,7 @@ def ahead(connection: Connection) -> LanesAhead:
 def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> LaneClaims:
     """Claim up to `most` jobs of lanes; `room`: how many jobs of both kinds the node can take."""
     found, truncated = _lock_lanes(connection, scope, most)
-    locked = _read(connection, found, most, sql.LOCK)
+    locked = _read(connection, found, scope, most, sql.LOCK)
     locked.truncated = truncated
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
@@ -201,7 +201,8 @@ def foresee(connection: Connection, scope: ClaimScope, most: int = FEWEST_LANES)
     """
     parameters = {"lanes": max(FEWEST_LANES, most), "behind": most, **scope_parameters(scope)}
     rows = connection.execute(sql.LOOK.lanes.on(connection), parameters).all()
-    read = _read(connection, readable(lanes.name, rows, _checked_lane), most, sql.LOOK)
+    known = readable(lanes.name, rows, _checked_lane)
+    read = _read(connection, known, scope, most, sql.LOOK)
     read.truncated = len(rows) >= parameters["lanes"]
     places = connection.execute(sql.PLAIN_PLACES, {"limit": most, **scope_parameters(scope)})
     return Foreseen(read, [(-priority, due) for priority, due in places], most)
@@ -246,7 +247,11 @@ class Foreseen:
 
 
 def _read(
-    connection: Connection, rows: Sequence[Any], most: int, statements: sql.Reading
+    connection: Connection,
+    rows: Sequence[Any],
+    scope: ClaimScope,
+    most: int,
+    statements: sql.Reading,
 ) -> _Locked:
     locked = _Locked(rows={row.id: row for row in rows})
     if not locked.rows:
@@ -265,7 +270,8 @@ def _read(
     locked.each = _jobs_of_each(most, len(ids))
     heads: dict[int, list[tuple[int, int]]] = {}
     first = statements.jobs.on(connection)
-    for row in connection.execute(first, {"ids": ids, "each": locked.each}):
+    parameters = {"ids": ids, "each": locked.each, "types": scope.types}
+    for row in connection.execute(first, parameters):
         heads.setdefault(row.lane_id, []).append((row.id, row.due))
         if row.lease == 0:
             locked.unclaimed.add(row.id)

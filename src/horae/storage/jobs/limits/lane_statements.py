@@ -214,6 +214,8 @@ def _first_of(lane: Any) -> Select[tuple[int]]:
         .where(
             _job.c.lane_id == lane.c.value,
             _job.c.state == JobState.PENDING,
+            # As in the lane's other jobs; but whoever claims a job has to know its type.
+            member_of(_job.c.type, "types"),
             _job.c.run_at <= database_now(),
             has_not_expired(_job),
             _job.c.lease < MOST_LEASES,
