@@ -78,11 +78,15 @@ def hold_the_pool(job: JobContext, seconds: float) -> None:
         if holding.is_set():
             raise RuntimeError("the pool of this node is held already")
         holding.set()
-        with ExitStack() as connections:
-            for _ in range(POOL):
-                connections.enter_context(horae.components.database.engine.connect())
-            time.sleep(seconds)
-        holding.clear()
+        # Its idle connections stay checked out of the engine, so those are taken first.
+        pool = vars(horae.components.database)["_transaction_connections"]
+        try:
+            with ExitStack() as connections:
+                for _ in range(POOL):
+                    connections.enter_context(pool.take())
+                time.sleep(seconds)
+        finally:
+            holding.clear()
 
 
 @horae.job(max_count=None, transaction="read committed")
