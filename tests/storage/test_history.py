@@ -230,9 +230,9 @@ def test_old_buckets_are_deleted_few_at_a_time(reused_database: Database) -> Non
     later = NOON + timedelta(seconds=LENGTHS[0].kept + 600)
     assert write(database, later, end)
     assert rows(database, 10) == 60 - writing.MOST_REMOVED + 1
-    write_many(database, later + TEN, 3)
-    assert rows(database, 10) == 4
-    assert rows(database, 60) == 10  # these are kept for longer
+    write_many(database, later + TEN, 17)  # three minutes are over
+    assert rows(database, 10) == 18
+    assert rows(database, 60) == 10 + 3  # these are kept for longer
 
 
 def test_a_row_that_cannot_be_read_is_left_out(reused_database: Database) -> None:

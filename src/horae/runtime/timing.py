@@ -162,11 +162,11 @@ class SettlerTiming:
 class HookTiming(CleaningTiming):
     """When hooks are called and old jobs deleted."""
 
-    look_every: float = 2.0
+    look_every: float = 7.5
     """Time between two searches for owed hooks; a hook owed by a job of this node is called at
     once.
     """
-    gone_every: float = 2.0
+    gone_every: float = 5.0
     """Time between two searches for jobs that have been kept for long enough."""
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
@@ -224,7 +224,7 @@ class HeartbeatTiming:
 class PeersTiming:
     """How nodes share the work that each would otherwise do alone (PostgreSQL)."""
 
-    read_every: float = 10.0
+    read_every: float = 12.0
     """Time between two readings of which other nodes claim the same jobs."""
     busy_for: float = 5.0
     """How long a node that announced itself as busy counts as busy; also the pause between two such
@@ -296,7 +296,7 @@ class HistoryTiming:
     look_rest: float = 20.0
     """Pause between two looks at the open jobs, in multiples of the time that the last one took."""
     seen_for: float = 60.0
-    """How long what was seen of them is used while the next look is not due."""
+    """How long what was seen of them is used while the next look is not due, or nothing is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

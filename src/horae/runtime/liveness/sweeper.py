@@ -128,8 +128,9 @@ class Sweeper:
         routine = self._rounds_without_look >= self._timing.look_every * self._pace()
         look = routine or self._suspected
         dead = await self._database.in_service(self._membership.find_dead) if look else {}
+        limits_due = self._rounds_without_limits >= self._timing.limits_every * self._pace()
         # A forward step of the clock makes other nodes seem silent on PostgreSQL.
-        if look or self._database.is_file:
+        if limits_due or self._suspected or self._database.is_file:
             await self._watch_clock()
         if look:
             # Each dead node is logged once, however long it stays because its jobs are locked.
@@ -140,7 +141,7 @@ class Sweeper:
             await self.rescue(dead)
         if routine:
             self._rounds_without_look = 0
-        if self._rounds_without_limits >= self._timing.limits_every * self._pace():
+        if limits_due:
             await self.enforce_limits()
             await self.end_lost_runs()
             await self._database.in_service(self._groups.sweep)
@@ -248,7 +249,6 @@ class Sweeper:
 
     async def enforce_limits(self) -> None:
         """Fail jobs that their nodes cannot stop, and owned jobs not claimed in time."""
-        await self._watch_clock()
         running: dict[str, float] = {}
         graces: dict[str, float] = {}
         pending: dict[str, float] = {}

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
@@ -57,28 +57,39 @@ class HistoryWriter:
         found = database.autocommit(writing.progress)
         start = next_bucket(found.reached, found.now)
         if start is None:
-            turn = self._timing.writers_turn if self._wrote_last else self._timing.others_turn
-            return seconds_until_next(found.now) + self._rng.uniform(*turn)
+            return self._until_next(found.now)
         until = start + _LENGTH
         ended = database.autocommit(counting.ended, start, until)
         is_latest = next_bucket(until, found.now) is None
-        seen = self._look(ended) if is_latest else None
+        idle = not found.any_open and not ended.queues
+        seen = self._look(ended, idle=idle) if is_latest else None
         bucket = bucket_of(ended, seen)
         behind = dict(found.behind)
         if seen is not None:
             behind = behind_since(found.behind, bucket.queues.by_name, until)
         self._wrote_last = database.transact(writing.write, found, start, bucket, behind)
-        return 0.0 if self._wrote_last else self._rng.uniform(*self._timing.others_turn)
+        if not self._wrote_last:
+            return self._rng.uniform(*self._timing.others_turn)
+        return self._until_next(found.now) if is_latest else 0.0
 
-    def _look(self, ended: Ended) -> Seen | None:
-        """Look at the open jobs; if that takes long, seldom, and use what was seen before."""
+    def _until_next(self, now: datetime) -> float:
+        turn = self._timing.writers_turn if self._wrote_last else self._timing.others_turn
+        return seconds_until_next(now) + self._rng.uniform(*turn)
+
+    def _look(self, ended: Ended, *, idle: bool) -> Seen | None:
+        """Look at the open jobs and the nodes.
+
+        What was seen before is used for a while if a look takes long, or nothing is open as then.
+        """
         now = time.monotonic()
-        if now >= self._look_at:
-            work = self._database.autocommit(counting.open_work)
-            self._seen = seen_in(work, living(look(self._database)), ended)
-            self._seen_at = time.monotonic()
-            self._look_at = self._seen_at + (self._seen_at - now) * self._timing.look_rest
-        return self._seen if now < self._seen_at + self._timing.seen_for else None
+        before = self._seen if now < self._seen_at + self._timing.seen_for else None
+        if now < self._look_at or (idle and before is not None and not before.queues):
+            return before
+        work = self._database.autocommit(counting.open_work)
+        self._seen = seen_in(work, living(look(self._database)), ended)
+        self._seen_at = time.monotonic()
+        self._look_at = self._seen_at + (self._seen_at - now) * self._timing.look_rest
+        return self._seen
 
 
 def seen_in(work: OpenWork, alive: Sequence[NodeView], ended: Ended) -> Seen:

@@ -43,10 +43,11 @@ from horae.storage.engine import (
     readable,
 )
 from horae.storage.history.tables import ONLY_ROW, history, history_state
+from horae.storage.jobs import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs
 
 MOST_REMOVED: Final = 20
-"""Maximum number of old buckets that are deleted with each new one of their length. A clock that is
-wrong for a moment so deletes only few.
+"""Maximum number of old buckets of one length that are deleted at once, which happens once a minute
+at most. A clock that is wrong for a moment so deletes only few.
 """
 
 
@@ -54,12 +55,13 @@ class HistoryProgress(NamedTuple):
     """How far the history is written, and the database's clock.
 
     `reached`: the end of the last bucket; None: none was written yet. `behind`: since when queues
-    are behind.
+    are behind. `any_open`: whether a job waits or is held.
     """
 
     now: datetime
     reached: datetime | None
     behind: Mapping[str, datetime]
+    any_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,12 @@ class StoredBucket:
 
 
 _clock = select(database_now().label("now")).subquery("clock")
-PROGRESS: Final = select(_clock.c.now, history_state.c.reached, history_state.c.behind).select_from(
-    _clock.outerjoin(history_state, true())
+_any_open = or_(
+    *(select(jobs.c.id).where(each).exists() for each in (IS_READY, IS_SENT, IS_WAITING, IS_HELD))
 )
+PROGRESS: Final = select(
+    _clock.c.now, history_state.c.reached, history_state.c.behind, _any_open
+).select_from(_clock.outerjoin(history_state, true()))
 _behind: Any = cast(bindparam("behind", type_=Text()), Json())
 _until: Any = bindparam("until", type_=Instant())
 BEGIN: Final = (
@@ -176,13 +181,13 @@ READ_ONLY_ONE: Final = {name: _reading(_only(column)) for name, column in _BESID
 
 def progress(connection: Connection) -> HistoryProgress:
     """Return how far the history is written."""
-    now, reached, behind = connection.execute(PROGRESS).one()
+    now, reached, behind, any_open = connection.execute(PROGRESS).one()
     moments = {
         name: EPOCH + at * MICROSECOND
         for name, at in (behind.items() if isinstance(behind, dict) else ())
         if isinstance(at, int)
     }
-    return HistoryProgress(now, reached, moments)
+    return HistoryProgress(now, reached, moments, bool(any_open))
 
 
 def write(
@@ -210,12 +215,17 @@ def write(
     if moved.one_or_none() is None:
         return False
     _put(connection, shortest, start, bucket)
-    for of_seconds, length, begun in closed_by(found.reached, start):
+    closed = list(closed_by(found.reached, start))
+    for of_seconds, length, begun in closed:
         end = begun + timedelta(seconds=length.seconds)
         given = {"of_seconds": of_seconds, "since": begun, "before": end}
         parts = _stored(connection.execute(BETWEEN, given))
         if parts:
             _put(connection, length, begun, merged_buckets([part.bucket for part in parts]))
+    if closed:
+        for length in {shortest, *(length for _, length, _ in closed)}:
+            oldest = start - timedelta(seconds=length.kept)
+            connection.execute(REMOVE, {"of_seconds": length.seconds, "oldest": oldest})
     return True
 
 
@@ -255,8 +265,6 @@ def _put(connection: Connection, length: Length, start: datetime, bucket: Histor
     }
     values: dict[str, Any] = {name: json.dumps(part.as_json()) for name, part in parts.items()}
     connection.execute(PUT, {**values, "seconds": length.seconds, "start": start})
-    oldest = start - timedelta(seconds=length.kept)
-    connection.execute(REMOVE, {"of_seconds": length.seconds, "oldest": oldest})
 
 
 def _stored(rows: Any, only: str | None = None) -> Sequence[StoredBucket]:
