@@ -166,8 +166,10 @@ class HookTiming(CleaningTiming):
     """Time between two searches for owed hooks; a hook owed by a job of this node is called at
     once.
     """
-    gone_every: float = 5.0
-    """Time between two searches for jobs that have been kept for long enough."""
+    gone_every: float = 2.0
+    """The shortest time between two searches for jobs that have been kept for long enough; each
+    comes with one for owed hooks.
+    """
     stop_wait: float = 1.0
     """How long a node that stops waits for running hooks."""
     orphans_after: float = 3600.0
