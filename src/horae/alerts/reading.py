@@ -43,9 +43,10 @@ def observe(
     seen, views = look(database), database.autocommit(queues.view)
     alive, read = living(seen), database.autocommit
     waiting = read(depth.waiting_long, thresholds.seconds("queue_late"))
+    late = read(health.late, thresholds.seconds("schedule_late"), MOST)
     return [
         *missed_findings(read(health.missed, SEARCHED, missed, MOST)),
-        *late_findings(read(health.late, thresholds.seconds("schedule_late"), MOST), alive),
+        *late_findings(late.latest, alive),
         *failing_findings(read(health.failing, thresholds.failures)),
         *late_queue_findings(waiting, views),
         *idle_findings(database, views, alive, thresholds.seconds("nothing_claimed")),

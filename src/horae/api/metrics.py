@@ -266,10 +266,9 @@ class Metrics(Collector):
             depths(database, living(seen)).queues, key=lambda each: (-each.due, each.name)
         )
         yield from self._by_queue(DEPTH_GAUGES, found)
-        overdue = database.autocommit(health.overdue)
-        late, latest = (0, 0.0) if overdue is None else (overdue.count, overdue.seconds)
-        yield OVERDUE.single(late)
-        yield OLDEST_OVERDUE.single(latest)
+        late = database.autocommit(health.late, health.OVERDUE.total_seconds(), 1)
+        yield OVERDUE.single(late.count)
+        yield OLDEST_OVERDUE.single(max((each.seconds for each in late.latest), default=0.0))
         workers = [node.view for node in seen if node.alive and node.view.is_worker]
         yield SLOTS.single(sum(view.concurrency for view in workers))
         yield SLOTS_USED.single(sum(view.slots_used for view in workers))

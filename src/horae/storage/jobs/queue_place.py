@@ -109,7 +109,7 @@ AHEAD_IN_LANE: Final = select(func.count()).select_from(_ahead_in_lane)
 _ended = (
     select(jobs.c.finished_at)
     .where(
-        jobs.c.finished_at > seconds_from_now("since"),
+        jobs.c.finished_at > seconds_from_now(-PERIOD),
         jobs.c.started_at.is_not(None),
         member_of(jobs.c.type, "types"),
         or_(bindparam("every_queue", type_=Boolean()), member_of(jobs.c.queue, "queues")),
@@ -144,7 +144,7 @@ def ends_per_second(
     """Return how many jobs of a scope, or of one queue, ended a second lately; None: too few."""
     if queue is not None:
         scope = replace(scope, queues=(queue,))
-    parameters = {"since": -PERIOD, "most": MOST_COUNTED, **scope_parameters(scope)}
+    parameters = {"most": MOST_COUNTED, **scope_parameters(scope)}
     count, longest = connection.execute(ENDED, parameters).one()
     if count < FEWEST_ENDED:
         return None

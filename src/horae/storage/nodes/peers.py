@@ -43,12 +43,12 @@ PEERS: Final = (
                 for role in (NodeRole.WORKER, CELERY_WORKER)
             )
         ),
-        nodes.c.heartbeat_at > seconds_from_now("since"),
+        nodes.c.heartbeat_at > seconds_from_now(-SILENT_AFTER),
     )
 )
 
 
 def peers_of(connection: Connection, node: NodeId) -> LivePeers:
     """Return the live workers that know the job types of this one, itself included (PostgreSQL)."""
-    rows = connection.execute(PEERS, {"node": node, "since": -SILENT_AFTER}).all()
+    rows = connection.execute(PEERS, {"node": node}).all()
     return LivePeers([NodeId(row.id) for row in rows if row.alike], max(1, len(rows)))

@@ -7,7 +7,6 @@ from typing import Final
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    bindparam,
     case,
     func,
     select,
@@ -41,7 +40,7 @@ DURATION: Final = seconds_between(jobs.c.finished_at, jobs.c.started_at)
 """Seconds for which a job ran."""
 LATE_BY: Final = seconds_between(ticks.c.decided_at, ticks.c.nominal_time)
 """Seconds from the nominal time of a run until it was fired."""
-_lately = jobs.c.finished_at > seconds_from_now("since")
+_lately = jobs.c.finished_at > seconds_from_now(-HOUR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +98,7 @@ SAMPLES: Final = (
     select(PICK_UP.label("pick_up"), DURATION.label("duration"))
     .where(_lately, jobs.c.started_at.is_not(None))
     .order_by(jobs.c.finished_at.desc())
-    .limit(bindparam("limit"))
+    .limit(SAMPLE_SIZE)
 )
 BY_TYPE: Final = (
     select(
@@ -117,28 +116,26 @@ LATENESS: Final = (
     .select_from(jobs.join(ticks, TICK_OF_JOB))
     .where(_lately)
     .order_by(jobs.c.finished_at.desc())
-    .limit(bindparam("limit"))
+    .limit(SAMPLE_SIZE)
 )
 
 
 def throughput(connection: Connection) -> list[Minute]:
     """Return the figures of each minute of the last hour in which a job ended, the oldest first."""
-    rows = connection.execute(THROUGHPUT, {"since": -HOUR}).mappings()
+    rows = connection.execute(THROUGHPUT).mappings()
     return readable("horae_jobs", rows, lambda row: Minute(**row))
 
 
 def samples(connection: Connection) -> list[Sample]:
     """Return the last ended jobs that had begun."""
-    return [
-        Sample(*row) for row in connection.execute(SAMPLES, {"since": -HOUR, "limit": SAMPLE_SIZE})
-    ]
+    return [Sample(*row) for row in connection.execute(SAMPLES)]
 
 
 def lateness(connection: Connection) -> list[float]:
     """Return how many seconds late each of the last ended runs was fired."""
-    return list(connection.scalars(LATENESS, {"since": -HOUR, "limit": SAMPLE_SIZE}))
+    return list(connection.scalars(LATENESS))
 
 
 def by_type(connection: Connection) -> list[TypeCounts]:
     """Return how the jobs of each type ended in the last hour."""
-    return [TypeCounts(**row) for row in connection.execute(BY_TYPE, {"since": -HOUR}).mappings()]
+    return [TypeCounts(**row) for row in connection.execute(BY_TYPE).mappings()]

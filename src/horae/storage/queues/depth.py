@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, union, union_all
 
 from horae.domain.jobs import JobState, WaitsFor
-from horae.storage.engine import database_now, seconds_from_now, seconds_since
+from horae.storage.engine import database_now, seconds_ago, seconds_from_now, seconds_since
 from horae.storage.jobs import IS_HELD, IS_READY, IS_SENT, IS_WAITING, has_not_expired, jobs
 from horae.storage.jobs.limits import lane_depth
 from horae.storage.operations import DURATION
@@ -58,21 +58,21 @@ WAITING_LONG: Final = (
     select(jobs.c.queue, jobs.c.type, func.count(), func.max(seconds_since(jobs.c.run_at)))
     .where(
         or_(IS_READY, IS_SENT, and_(IS_WAITING, jobs.c.waits_for == WaitsFor.LIMIT)),
-        jobs.c.run_at <= seconds_from_now("since"),
-        jobs.c.created_at <= seconds_from_now("since"),
+        jobs.c.run_at <= seconds_ago("seconds"),
+        jobs.c.created_at <= seconds_ago("seconds"),
         has_not_expired(),
     )
     .group_by(jobs.c.queue, jobs.c.type)
 )
-_since = jobs.c.started_at > seconds_from_now("since")
+_lately = jobs.c.started_at > seconds_ago("seconds")
 CLAIMED: Final = union(
-    select(jobs.c.queue).where(IS_HELD, _since),
-    select(jobs.c.queue).where(jobs.c.finished_at > seconds_from_now("since"), _since),
+    select(jobs.c.queue).where(IS_HELD, _lately),
+    select(jobs.c.queue).where(jobs.c.finished_at > seconds_ago("seconds"), _lately),
 )
 _latest = (
     select(jobs.c.type, DURATION.label("seconds"))
     .where(
-        jobs.c.finished_at > seconds_from_now("since"),
+        jobs.c.finished_at > seconds_from_now(-DAY),
         jobs.c.started_at.is_not(None),
         jobs.c.state.in_(
             [JobState.FINISHED, JobState.FAILED]
@@ -108,20 +108,20 @@ def waiting_long(connection: Connection, seconds: float) -> list[DueJobs]:
     """
     return [
         DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
-        for queue, kind, count, oldest in connection.execute(WAITING_LONG, {"since": -seconds})
+        for queue, kind, count, oldest in connection.execute(WAITING_LONG, {"seconds": seconds})
     ]
 
 
 def claimed(connection: Connection, seconds: float) -> set[str]:
     """Return the queues of which a job was claimed in the last `seconds`."""
-    return set(connection.scalars(CLAIMED, {"since": -seconds}))
+    return set(connection.scalars(CLAIMED, {"seconds": seconds}))
 
 
 def durations(connection: Connection, types: Collection[str]) -> Durations:
     """Return the mean durations of the last ended jobs; `types`: those that should be found."""
     found = Durations({}, None)
     for size in SAMPLES:
-        rows = connection.execute(MEANS, {"since": -DAY, "limit": size}).all()
+        rows = connection.execute(MEANS, {"limit": size}).all()
         means = {name: max(0.0, seconds / count) for name, count, seconds in rows}
         total = sum(count for _, count, _ in rows)
         found = Durations(

@@ -12,7 +12,6 @@ from horae.storage.schedules.health import (
     FailingSchedule,
     LateSchedule,
     MissedSchedule,
-    OverdueSchedules,
     PausedSchedule,
     ScheduleHealth,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "LedgerRows",
     "MissedSchedule",
     "OpenRuns",
-    "OverdueSchedules",
     "PausedSchedule",
     "PlannedFire",
     "ScheduleFilter",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Integer, Select, bindparam, func, or_, select
 
 from horae.domain.schedules import Decision, DisabledReason, Overlap
-from horae.storage.engine import member_of, readable, seconds_from_now, seconds_since
+from horae.storage.engine import member_of, readable, seconds_ago, seconds_since
 from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
@@ -31,21 +31,20 @@ MOST_FAILING: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverdueSchedules:
-    """Overdue schedules: how many, the longest overdue one, and by how many seconds."""
-
-    count: int
-    name: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LateSchedule:
     """A schedule that should have started so many seconds ago."""
 
     id: int
     name: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LateSchedules:
+    """How many schedules are late, and some of them, the latest ones first."""
+
+    count: int
+    latest: list[LateSchedule]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,22 +102,19 @@ class ScheduleHealth:
     paused_count: int = 0
 
 
-# A schedule that is running is not overdue. The condition on `next_start` is found by its index.
-_overdue = (
-    schedules.c.next_start < seconds_from_now("since"),
-    schedules.c.run_token.is_(None),
-    ~EVERYTHING_IS_PAUSED,
-)
-_waits = seconds_since(schedules.c.next_start)
-LONGEST: Final = (
-    select(schedules.c.name, _waits, func.count().over())
-    .where(*_overdue)
-    .order_by(schedules.c.next_start)
-    .limit(1)
-)
+# A schedule that is running is not late. The condition on `next_start` is found by its index.
 LATE: Final = (
-    select(schedules.c.id, schedules.c.name, _waits)
-    .where(*_overdue)
+    select(
+        schedules.c.id,
+        schedules.c.name,
+        seconds_since(schedules.c.next_start).label("seconds"),
+        func.count().over().label("late"),
+    )
+    .where(
+        schedules.c.next_start < seconds_ago("seconds"),
+        schedules.c.run_token.is_(None),
+        ~EVERYTHING_IS_PAUSED,
+    )
     .order_by(schedules.c.next_start, schedules.c.id)
     .limit(bindparam("limit"))
 )
@@ -147,7 +143,7 @@ MISSED: Final = (
     .join(ticks, ticks.c.schedule_id == schedules.c.id)
     .where(
         or_(
-            schedules.c.updated_at > seconds_from_now("since"),
+            schedules.c.updated_at > seconds_ago("seconds"),
             member_of(schedules.c.id, "ids"),
         ),
         schedules.c.enabled,
@@ -192,7 +188,7 @@ def check(connection: Connection) -> ScheduleHealth:
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
     paused = connection.execute(PAUSED).all()
     return ScheduleHealth(
-        late=late(connection, OVERDUE.total_seconds(), MOST_LATE),
+        late=late(connection, OVERDUE.total_seconds(), MOST_LATE).latest,
         failing=failing(connection, FAILURES_IN_A_ROW),
         job_types=types,
         waiting=clock_setbacks.waiting(connection),
@@ -208,10 +204,13 @@ def failing(connection: Connection, streak: int) -> list[FailingSchedule]:
     return [*gave_up, *(each for each in others if each.streak >= streak)]
 
 
-def late(connection: Connection, seconds: float, limit: int) -> list[LateSchedule]:
-    """Return the schedules that should have started so many seconds ago, the latest ones first."""
-    rows = connection.execute(LATE, {"since": -seconds, "limit": limit})
-    return [LateSchedule(id=id_, name=name, seconds=waits) for id_, name, waits in rows]
+def late(connection: Connection, seconds: float, limit: int) -> LateSchedules:
+    """Return the schedules that should have started so many seconds ago."""
+    rows = connection.execute(LATE, {"seconds": seconds, "limit": limit}).all()
+    return LateSchedules(
+        rows[0].late if rows else 0,
+        [LateSchedule(id=row.id, name=row.name, seconds=row.seconds) for row in rows],
+    )
 
 
 def missed(
@@ -221,7 +220,7 @@ def missed(
 
     Only those are searched that were changed in the last `seconds`, as a decision does, and `ids`.
     """
-    values = {"since": -seconds, "ids": ids, "ticks": LATEST_TICKS, "limit": limit}
+    values = {"seconds": seconds, "ids": ids, "ticks": LATEST_TICKS, "limit": limit}
     found: dict[int, MissedSchedule] = {}
     for id_, name, moment, count, reason in connection.execute(MISSED, values):
         before = found.get(id_)
@@ -230,15 +229,6 @@ def missed(
             id=id_, name=name, nominal_time=moment, count=total, reason=reason
         )
     return list(found.values())
-
-
-def overdue(connection: Connection) -> OverdueSchedules | None:
-    """Return the schedules that should have started at least `OVERDUE` ago and have not."""
-    longest = connection.execute(LONGEST, {"since": -OVERDUE.total_seconds()}).one_or_none()
-    if longest is None:
-        return None
-    name, seconds, count = longest
-    return OverdueSchedules(count=count, name=name, seconds=seconds)
 
 
 def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list[StoredSchedule]:
