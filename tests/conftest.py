@@ -7,6 +7,7 @@ ones; what it finds is kept as an `@example` of the test that failed, beside the
 import gc
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import closing, nullcontext
@@ -33,6 +34,11 @@ REDIS_NUMBER = 5
 
 NEEDS: Final = {"postgres_server": "postgres", "redis_server": "redis"}
 """The mark of tests that use a fixture."""
+
+MEMORY: Final = Path("/dev/shm")
+"""A file system in memory, as Linux has it."""
+ROOM: Final = 8 * 2**30
+"""Free bytes there from which on tests have their files in it; containers often have far less."""
 
 # No deadline: a test says what is true, a benchmark how long it takes.
 settings.register_profile(
@@ -65,8 +71,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder(config.option.durations_json))
     if not hasattr(config, "workerinput"):
         bytecode.compile_started()
+        use_memory()
     fork_children()
     share_compiled_statements()
+    gc.disable()  # until all tests are collected, which leaves hardly any garbage
+
+
+def use_memory() -> None:
+    """Keep temporary files, such as the databases of tests, in memory if there is room, unless TMPDIR says where."""
+    if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -99,6 +113,7 @@ def pytest_collection_finish() -> None:
     """Leave modules and collected tests out of later collections of garbage, which took a tenth of the time of tests."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def put_off_postgres(items: list[pytest.Item]) -> None:

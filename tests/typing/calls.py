@@ -1,7 +1,7 @@
 """Calls that type checkers accept, and calls that they refuse.
 
 Nothing here runs. An error that a line expects and a checker does not report is an error too, because the comment is then
-unused; `test_calls.py` runs both checkers.
+unused. `make lint` runs both checkers.
 """
 # mypy: disable-error-code="empty-body"
 # pyright: reportUnnecessaryTypeIgnoreComment=true
