@@ -8,16 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.functional_validators import AfterValidator, BeforeValidator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
-from typing_extensions import override
 
 from horae.domain.cluster import ALL_ROLES, NodeRole, parse_roles
 from horae.domain.colours import check_colour
@@ -29,7 +21,6 @@ from horae.quoting import did_you_mean
 from horae.redis_access.url import checked_redis_url
 from horae.settings_file import (
     FILE_VARIABLE,
-    SettingsFile,
     find_settings_file,
     unknown_setting,
 )
@@ -164,8 +155,12 @@ def _duration(value: Any) -> Any:
         return value
 
 
-def _with_full_paths(file: SettingsFile) -> dict[str, Any]:
-    """Return the settings of a file; its paths are relative to its folder if it was looked for."""
+def _in_file() -> dict[str, Any]:
+    """Return the settings of the file; if it was looked for, paths are relative to its folder."""
+    file = find_settings_file()
+    if file is None:
+        return {}
+    file.refuse_unknown(Settings.model_fields)
     given, folder = dict(file.settings), file.folder
     if folder is None:
         return given
@@ -218,7 +213,7 @@ Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The settings of an application and its nodes.
 
     Each field is also the environment variable `HORAE_` plus its name.
@@ -226,8 +221,8 @@ class Settings(BaseSettings):
     Durations are a timedelta, a text such as `30s`, `5m` or `PT30S`, or a number of seconds.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True
     )
 
     database: str = Field(
@@ -271,13 +266,13 @@ class Settings(BaseSettings):
             " limit."
         ),
     )
-    roles: Annotated[tuple[NodeRole, ...], NoDecode, BeforeValidator(_roles)] = Field(
+    roles: Annotated[tuple[NodeRole, ...], BeforeValidator(_roles)] = Field(
         ALL_ROLES,
         description=(
             "What a process does: worker, scheduler, web, separated by commas. Default: all."
         ),
     )
-    queues: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
+    queues: Annotated[tuple[str, ...] | None, BeforeValidator(_names)] = Field(
         None, description="Queues that a node serves, separated by commas. Default: all."
     )
     node_name: str | None = Field(
@@ -349,7 +344,7 @@ class Settings(BaseSettings):
             " `database`."
         ),
     )
-    queue_backends: Annotated[dict[str, QueueBackend], NoDecode, BeforeValidator(_pairs)] = Field(
+    queue_backends: Annotated[dict[str, QueueBackend], BeforeValidator(_pairs)] = Field(
         {},
         description=(
             "Queues whose jobs a backend runs, separated by commas, such as `export=celery`;"
@@ -389,10 +384,10 @@ class Settings(BaseSettings):
     port: int = Field(
         8080, ge=0, le=65_535, description="Port of the HTTP API; 0 picks a free one."
     )
-    tokens: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_tokens)] = Field(
+    tokens: Annotated[tuple[SecretStr, ...], BeforeValidator(_tokens)] = Field(
         (), description="Users of the HTTP API, as id:role:secret, separated by commas."
     )
-    secret_keys: Annotated[tuple[SecretKey, ...], NoDecode, BeforeValidator(_secret_keys)] = Field(
+    secret_keys: Annotated[tuple[SecretKey, ...], BeforeValidator(_secret_keys)] = Field(
         (),
         description=(
             "Keys that encrypt secret parameters before they are stored, separated by commas: the"
@@ -413,13 +408,13 @@ class Settings(BaseSettings):
         default=False,
         description="Whether every user of this machine is staff; only with a loopback host.",
     )
-    allowed_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_names)] = Field(
+    allowed_hosts: Annotated[tuple[str, ...] | None, BeforeValidator(_names)] = Field(
         None,
         description=(
             "Host names accepted in requests. Default: any with tokens, else only loopback names."
         ),
     )
-    trusted_origins: Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_names)] = Field(
+    trusted_origins: Annotated[tuple[Origin, ...], BeforeValidator(_names)] = Field(
         (),
         description=(
             "Origins of other sites whose pages may use the HTTP API, such as https://shop.example."
@@ -465,31 +460,19 @@ class Settings(BaseSettings):
         "info", description="Lowest level that `horae run` logs."
     )
 
-    @override
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources: arguments, environment, file, in this order."""
-        file = find_settings_file()
-        if file is None:
-            return init_settings, env_settings
-        file.refuse_unknown(settings_cls.model_fields)
-        return init_settings, env_settings, InitSettingsSource(settings_cls, _with_full_paths(file))
-
 
 def settings(**given: Any) -> Settings:
     """Make the settings; None means unset.
 
     `ConfigurationError` names the setting, its value and why it is wrong.
     """
+    arguments = {name: value for name, value in given.items() if value is not None}
+    variables = {name: f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    in_environment = {
+        name: os.environ[variable] for name, variable in variables.items() if variable in os.environ
+    }
     try:
-        found = Settings(**{name: value for name, value in given.items() if value is not None})
+        found = Settings(**_in_file() | in_environment | arguments)
     except ValidationError as error:
         problems = "; ".join(_problem(item, given) for item in error.errors())
         raise ConfigurationError(problems) from None

@@ -20,7 +20,7 @@ NOT_BEFORE_USE: Final = frozenset(
         "prometheus_client",
         "psycopg",
     }
-    | {"pydantic_settings", "pythonjsonlogger", "sqlite3", "redis", "starlette", "uvicorn"}
+    | {"pythonjsonlogger", "sqlite3", "redis", "starlette", "uvicorn"}
 )
 
 
