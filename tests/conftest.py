@@ -113,6 +113,7 @@ def pytest_collection_finish() -> None:
     """Leave modules and collected tests out of later collections of garbage, which took a tenth of the time of tests."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20)
     gc.enable()
 
 

@@ -7,11 +7,13 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 from sqlalchemy import Engine, func, select
 
-from tests.e2e.application import Person
-from tests.e2e.serving import Served
+from tests.e2e.application import LONG_NAME, Person
+from tests.e2e.serving import ON_SQLITE, Served
 from tests.harness.node_processes import wait_until
 
 pytestmark = [pytest.mark.one_database, pytest.mark.slow]
+
+ELEMENTS = "() => document.querySelectorAll('main *').length"
 
 
 def bar_of(page: Page) -> Locator:
@@ -111,3 +113,16 @@ def test_many_are_chosen_and_cancelled_at_once(page: Page, node: Served, tmp_pat
         expect(page.get_by_test_id(f"job-{job}")).to_have_count(0)
     expect(page.get_by_test_id(f"job-{jobs[2]}")).to_be_visible()
     assert [node.read(f"jobs/{job}/")["state"] for job in jobs[:2]] == ["cancelled", "cancelled"]
+
+
+@ON_SQLITE
+def test_many_parameters_are_collapsed_until_opened(page: Page, node: Served) -> None:
+    job = node.begin(LONG_NAME, rows={f"row-{number}": [number] * 8 for number in range(9_000)})
+    page.goto(f"jobs/{job}")
+    page.get_by_test_id("parameters").click()
+    more = page.get_by_test_id("json-more").first
+    expect(more).to_contain_text("Show all")
+    assert page.evaluate(ELEMENTS) < 1500
+    more.click()
+    expect(page.get_by_role("region", name="parameters")).to_contain_text("row-8999")
+    assert page.evaluate(ELEMENTS) < 1500
