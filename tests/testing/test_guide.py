@@ -22,7 +22,8 @@ def outcome_of(folder: Path, shop: str) -> subprocess.CompletedProcess[str]:
 def run_tests(folder: Path, files: dict[str, str]) -> subprocess.CompletedProcess[str]:
     for name, text in files.items():
         (folder / name).write_text(text)
-    plugins = ["-p", "no:cacheprovider", "-p", "no:randomly"]
+    # Of the plugins of this environment only that of Horae is loaded.
+    plugins = ["--disable-plugin-autoload", "-p", "horae.pytest_plugin", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *plugins]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -39,6 +39,9 @@ PROJECT = {
     """,
 }
 
+ALONE = ("-p", "horae.pytest_plugin", "--disable-plugin-autoload")
+"""Of the plugins of this environment only this one is loaded."""
+
 
 def pytest_in(folder: Path, *arguments: str, **files: str) -> str:
     """Run pytest in a project of its own, and return what it prints."""
@@ -67,7 +70,7 @@ def test_a_project_with_several_workers(tmp_path: Path) -> None:
 
 def test_a_project_that_names_no_application(tmp_path: Path) -> None:
     files = {"test_none.py": "def test_none(horae_testing): ..."}
-    output = pytest_in(tmp_path, "-n", "0", **files)
+    output = pytest_in(tmp_path, *ALONE, **files)
     assert "horae_testing needs an application: set horae_application = module:name" in output
 
 
@@ -78,8 +81,5 @@ def test_a_project_without_jobs_loads_nothing(tmp_path: Path) -> None:
         def test_nothing():
             assert not {"sqlalchemy", "pydantic", "horae.app", "horae.testing"} & set(sys.modules)
     """
-    # Of the plugins of this environment only this one is loaded.
-    output = pytest_in(
-        tmp_path, "-p", "horae.pytest_plugin", "--disable-plugin-autoload", **{"test_a.py": test}
-    )
+    output = pytest_in(tmp_path, *ALONE, **{"test_a.py": test})
     assert "1 passed" in output
