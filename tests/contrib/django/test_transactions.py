@@ -125,6 +125,10 @@ async def test_a_body_that_spoils_its_transaction_leaves_nothing(horae: DjangoHo
         }
     assert ended == dict.fromkeys(started, JobState.FAILED)
     assert count_elsewhere(horae) == (0, len(WAYS))
+    for way in (catch_within, roll_back):
+        error = horae.jobs.get(started[way.__name__]).error
+        assert error is not None
+        assert "put the statements that may fail into an atomic block" in error
 
 
 def test_a_connection_of_django_is_no_session(horae: DjangoHorae) -> None:

@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from horae.contrib.django.databases import connection_of, url_of
 from horae.errors import ConfigurationError, DatabaseBusy, Unavailable
@@ -23,6 +24,14 @@ LENT: Final = "_horae_lent"
 """The attribute of Django's connection that keeps what was made of the driver's connection."""
 IN_USE: Final = "_horae_in_use"
 """The attribute that holds the lent connection while it is used, such as that of a body."""
+
+FAILED_TRANSACTION: Final = "25P02"
+"""PostgreSQL's code for a statement after an error: here that which finishes the job."""
+SPOILED: Final = (
+    "the body has caught a database error, or asked for a rollback, so that Django cannot commit"
+    " its transaction and its job cannot finish; put the statements that may fail into an atomic"
+    " block of their own"
+)
 
 
 class DjangoTransactions:
@@ -66,13 +75,14 @@ class DjangoTransactions:
                 transactions.enter_context(transaction.atomic(using=self.alias))
             connection = transactions.enter_context(self._lent(wrapper))
             with wrapper.execute_wrapper(_refuse_ending):
-                yield connection
+                try:
+                    yield connection
+                except DBAPIError as error:
+                    if getattr(error.orig, "sqlstate", None) != FAILED_TRANSACTION:
+                        raise
+                    raise TransactionManagementError(SPOILED) from error
             if wrapper.needs_rollback:
-                raise TransactionManagementError(
-                    "the body has caught a database error, or asked for a rollback, so that Django"
-                    " cannot commit its transaction and its job cannot finish; put the statements"
-                    " that may fail into an atomic block of their own"
-                )
+                raise TransactionManagementError(SPOILED)
 
     @contextmanager
     def _lent(self, wrapper: BaseDatabaseWrapper) -> Generator[Connection]:
