@@ -59,7 +59,8 @@ class Opened:
         joins: JoinsTransactions | None = None,
     ) -> None:
         self.settings, self._registry, self._hooks = settings, registry, hooks
-        self._joins = joins
+        self.joins = joins
+        """Lets calls join the transactions of another library, which then has the database."""
         self.test: AdaptersOfTest | None = None
         """What replaces adapters at present; set by `horae.testing`."""
         self.opening = ForkSafeLock(reentrant=True)
@@ -91,9 +92,9 @@ class Opened:
             adapters = Adapters(given, database)
             unless_opened.pop_all()
         wakeup = adapters.wakeup
-        if self._joins is not None:
-            database.lender = self._joins.lend
-            wakeup = DeferredChannel(wakeup, self._joins.after_commit)
+        if self.joins is not None:
+            database.lender = self.joins.lend
+            wakeup = DeferredChannel(wakeup, self.joins.after_commit)
         jobs = Jobs(
             database,
             registry,

@@ -53,7 +53,7 @@ def test_a_project_of_its_blocks_works(tmp_path: Path) -> None:
         (tmp_path / name).write_text(f"{before}\n{text}")
     run(tmp_path, "manage.py", "makemigrations", "orders")
     run(tmp_path, "manage.py", "check")
-    assert "Ran 1 test" in run(tmp_path, "manage.py", "test")
+    assert "Ran 3 tests" in run(tmp_path, "manage.py", "test")
     # The files that a server loads, and the address that the page names.
     asked = "from shop.{0} import application; print(type(application).__name__)"
     assert "Starlette" in run(tmp_path, "-c", asked.format("asgi"))

@@ -5,7 +5,8 @@ from django.core import mail
 from django.test import TestCase
 
 from horae.contrib.django import horae
-from orders.jobs import ship
+from horae.testing import testing
+from orders.jobs import forget_old_orders, ship
 from orders.models import Book, Order
 
 
@@ -47,3 +48,23 @@ class ShopTest(TestCase):
         order.refresh_from_db()
         assert not order.shipped
         assert mail.outbox == []
+
+
+class BackgroundTest(TestCase):
+    """What happens later, at once: in the transaction of the test as well."""
+
+    def test_the_customer_is_told(self) -> None:
+        """`drain` runs the job, and the task that it enqueues."""
+        customer = User.objects.create_user("bob", "bob@example.com")
+        book = Book.objects.create(title="The Hours", stock=1)
+        order = Order.objects.create(book=book, customer=customer)
+        with testing(horae) as t:
+            ship.start(order=order.pk)
+            t.drain()
+        assert [sent.to for sent in mail.outbox] == [["bob@example.com"]]
+
+    def test_old_orders_are_forgotten_every_night(self) -> None:
+        """`run_due` moves the clock of the database."""
+        with testing(horae) as t:
+            t.run_due("7d")
+            assert len(t.started(forget_old_orders)) == 7

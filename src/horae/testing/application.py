@@ -1,7 +1,7 @@
 """`testing`: an application works on a temporary database, or in a transaction of the test."""
 
 from collections.abc import Collection, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -16,7 +16,12 @@ from horae.errors import HoraeError, InvalidRequest, JobFailed
 from horae.runtime.components import Components
 from horae.storage.engine import Database
 from horae.testing.clocks import FileClock, ServerClock, SetClock, TransactionClock
-from horae.testing.databases import settings_replaced, temporary_database, url_beside
+from horae.testing.databases import (
+    settings_replaced,
+    temporary_database,
+    transaction_of_test,
+    url_beside,
+)
 from horae.testing.running import JobRunner, RunningChannel
 from horae.testing.started import matching, not_started, unexpected
 from horae.types import JobTypeReference, Starting
@@ -48,7 +53,8 @@ def testing(
 
     The database is of the same kind, on the same server, and gone afterwards. With `connection`, a
     Connection or Session of SQLAlchemy, the application works in that transaction instead, which
-    the test rolls back. Nothing runs by itself: `drain` and `run_due` run jobs, and so does
+    the test rolls back. An application of Django works in the transaction of Django's `TestCase`.
+    Nothing runs by itself: `drain` and `run_due` run jobs, and so does
     waiting for one. `now`: where the clock of the database stands, by default the present.
     `eager=True`: each job runs as soon as its start is committed.
     """
@@ -58,12 +64,18 @@ def testing(
         # A session may work in a savepoint of the connection that it was made with.
         bind = connection.get_bind()
         connection = bind if isinstance(bind, Connection) else connection.connection()
-    if connection is None:
-        database = temporary_database(horae.settings.database)
-    else:
-        database = url_beside(connection)
-    test = HoraeTesting(horae, connection, eager=eager)
-    with database as url, settings_replaced(horae, {**ALONE, "database": url}):
+    with ExitStack() as databases:
+        if (joins := horae.opened.joins) is not None:
+            if connection is not None:
+                raise InvalidRequest("leave out connection: the test has that of its framework")
+            connection = databases.enter_context(transaction_of_test(joins))
+            url = horae.settings.database
+        elif connection is None:
+            url = databases.enter_context(temporary_database(horae.settings.database))
+        else:
+            url = databases.enter_context(url_beside(connection))
+        test = HoraeTesting(horae, connection, eager=eager)
+        databases.enter_context(settings_replaced(horae, {**ALONE, "database": url}))
         replaced, horae.opened.test = horae.opened.test, test
         try:
             with test.opened(now):

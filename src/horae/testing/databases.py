@@ -8,14 +8,15 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horae.app import Horae
-from horae.errors import HoraeError
+from horae.errors import HoraeError, InvalidRequest
+from horae.opened import JoinsTransactions
 from horae.storage.engine import normalised
 from horae.storage.operations import temporary
 
@@ -65,6 +66,19 @@ def url_beside(connection: Connection) -> Generator[str]:
         connection.exec_driver_sql("BEGIN")
     with tempfile.TemporaryDirectory(prefix="horae-test-", ignore_cleanup_errors=True) as folder:
         yield f"sqlite:///{folder}/lent.db"
+
+
+def transaction_of_test(joins: JoinsTransactions) -> AbstractContextManager[Connection]:
+    """Return the connection of the transaction that a framework has begun for the test, such as
+    Django's; raises `InvalidRequest` if there is none.
+    """
+    joined = joins.lend()
+    if joined is None:
+        raise InvalidRequest(
+            "testing works in the transaction of the test here, and none is open: make the test a"
+            " method of django.test.TestCase"
+        )
+    return joined
 
 
 @contextmanager

@@ -39,14 +39,15 @@ def bookshop(tmp_path: Path) -> Path:
 
 def test_its_tests_pass_on_a_file(bookshop: Path) -> None:
     before = sorted(path.name for path in bookshop.iterdir())
-    assert "Ran 4 tests" in manage(bookshop, "test")
+    assert "Ran 6 tests" in manage(bookshop, "test")
+    assert "Ran 6 tests" in manage(bookshop, "test", "--parallel", "2")
     assert sorted(path.name for path in bookshop.iterdir()) == before
 
 
 @pytest.mark.slow
 def test_its_tests_pass_on_a_server(bookshop: Path, postgres_server: PostgresServer) -> None:
     at = f"127.0.0.1:{postgres_server.port}"
-    assert "Ran 4 tests" in manage(bookshop, "test", BOOKSHOP_SERVER=at)
+    assert "Ran 6 tests" in manage(bookshop, "test", BOOKSHOP_SERVER=at)
 
 
 def test_its_migrations_are_complete(bookshop: Path) -> None:

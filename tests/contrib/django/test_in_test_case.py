@@ -1,13 +1,16 @@
 """What Django's `TestCase` sees: everything happens in the test's own transaction, which is rolled back."""
 
 import unittest
+from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.db import connection
-from django.test import TestCase
+from django.test import SimpleTestCase, TestCase
 
-from horae import JobContext
+from horae import InvalidRequest, JobContext
 from horae.contrib.django import horae
+from horae.testing import testing
 from tests.contrib.django.shop import jobs
 from tests.contrib.django.shop.models import Order
 from tests.contrib.django.test_transactions import count_elsewhere
@@ -55,12 +58,79 @@ class ShopTest(TestCase):
         assert not Order.objects.exists()
 
 
+class TestingTest(TestCase):
+    """`testing` in the transaction of the test."""
+
+    __test__ = False
+
+    def test_jobs_run_in_it(self) -> None:
+        with testing(horae) as t:
+            horae.jobs.start(jobs.order_and_ship, number=1)
+            t.drain()
+            [job] = t.started(jobs.ship, number=1)
+        assert Order.objects.get().shipped_by == job.id
+        assert horae.jobs.get(job.id).state == "finished"
+
+    def test_its_clock_can_be_moved(self) -> None:
+        with testing(horae) as t:
+            job = horae.jobs.start(jobs.ship, number=1, run_at=t.now + timedelta(days=30))
+            assert t.drain() == []
+            assert [each.id for each in t.run_due("31d")] == [job.id]
+
+    def test_the_writes_of_a_failed_body_are_rolled_back(self) -> None:
+        def fail(_job: object, number: int) -> None:
+            Order.objects.create(number=number)
+            raise ValueError("no")
+
+        jobs.WAYS["fail"] = fail
+        with testing(horae) as t:
+            job = horae.jobs.start(jobs.spoil, how="fail", number=1)
+            t.drain(check=False)
+        assert horae.jobs.get(job.id).error == "ValueError: no"
+        assert not Order.objects.exists()
+
+
+class WithoutDatabaseTest(SimpleTestCase):
+    """A test that may not use databases."""
+
+    __test__ = False
+
+    def test_jobs_are_refused(self) -> None:
+        with pytest.raises(AssertionError, match="not allowed in SimpleTestCase"):
+            horae.jobs.start(jobs.ship, number=1)
+
+
+def run(case: type[SimpleTestCase]) -> int:
+    """Run the tests of a case; raises AssertionError if one fails."""
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    assert [text for _, text in result.errors + result.failures] == []
+    return result.testsRun
+
+
+@pytest.mark.usefixtures("horae")
+def test_testing_works_in_the_transaction_of_a_test_case() -> None:
+    assert run(TestingTest) == 3
+    assert count_elsewhere(horae) == (0, 0)
+
+
+@pytest.mark.usefixtures("horae")
+def test_testing_without_a_transaction_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=r"django\.test\.TestCase"), testing(horae):
+        raise AssertionError
+
+
+@pytest.mark.usefixtures("horae")
+def test_a_test_without_databases_starts_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mail, "outbox", [], raising=False)
+    connection.close()
+    assert run(WithoutDatabaseTest) == 1
+    assert count_elsewhere(horae) == (0, 0)
+
+
 @pytest.mark.usefixtures("horae")
 def test_a_test_case_sees_jobs_and_bodies() -> None:
     horae.jobs.list()
     connection.close()
-    result = unittest.TestResult()
-    unittest.defaultTestLoader.loadTestsFromTestCase(ShopTest).run(result)
-    assert [text for _, text in result.errors + result.failures] == []
-    assert result.testsRun == 4
+    assert run(ShopTest) == 4
     assert count_elsewhere(horae) == (0, 0)

@@ -23,7 +23,10 @@ def prepare_for_tests(application: DjangoHorae) -> None:
     destroy = wrapper.creation.destroy_test_db
 
     def close_and_destroy(*given: Any, **named: Any) -> None:
-        file = str(wrapper.settings_dict["NAME"])
+        destroyed = wrapper.settings_dict
+        if (suffix := named.get("suffix")) is not None:  # that of one of several processes
+            destroyed = wrapper.creation.get_test_db_clone_settings(suffix)
+        file = str(destroyed["NAME"])
         application.close()
         destroy(*given, **named)
         if of_file and not Path(file).exists():
