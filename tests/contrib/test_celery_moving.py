@@ -65,6 +65,19 @@ def export_orders(year: int, columns=(), *more, fmt: str = "csv", job=3, **rest)
 def purge_all(): ...
 
 
+@app.task(shared=False, bind=True, autoretry_for=(ConnectionError,))
+def pull(self, times: int):
+    raise self.retry(countdown=times)
+
+
+@app.register_task
+class Double(app.Task):
+    name = "double"
+
+    def run(self, number):
+        return 2 * number
+
+
 def made_within():
     @app.task(shared=False, name="within")
     def hidden(x): ...
@@ -136,6 +149,10 @@ def test_each_task_is_a_job_type_with_its_options(jobs: ModuleType) -> None:
     rare = types["others.purge"]
     assert [limit.numbers.text for limit in rare.limits] == ["1 per 2 seconds, burst 1"]
     assert (rare.priority, rare.expires) == (-3, "1h")
+    # The limit of the task is below the soft one of the application, so it ends the body.
+    assert (rare.soft_time_limit, rare.grace) == ("5s", "0s")
+    pull = types[f"{NAME}.pull"]
+    assert (pull.max_attempts, pull.retry_on) == (4, None)  # what `self.retry` raises is retried
     assert types["tasks.purge"].max_attempts == 1  # it neither retries nor is retried
 
 
@@ -143,6 +160,8 @@ def test_each_function_calls_the_code_of_its_task(jobs: ModuleType) -> None:
     assert jobs.purge(2) == "purged 2"
     assert jobs.export_orders(2026, columns=["a"]) == "2026 ['a'] csv 3"
     assert jobs.fetch("u", owner_="ada") == "u"
+    assert jobs.Double(4) == 8
+    assert "executed by workers" not in str(jobs.Double.__doc__)
     with pytest.raises(NotImplementedError, match="within"):
         jobs.hidden(1)
 

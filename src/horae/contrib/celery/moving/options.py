@@ -45,8 +45,8 @@ def _queue(app: Any, task: Any, code: TaskCode) -> None:
 
 
 def _retries(_app: Any, task: Any, code: TaskCode) -> None:
-    retried = tuple(getattr(task, "autoretry_for", ()))
-    if not retried and not _calls_retry(task):
+    retried, by_hand = tuple(getattr(task, "autoretry_for", ())), _calls_retry(task)
+    if not (retried or by_hand):
         return
     settings = dict(getattr(task, "retry_kwargs", {}))
     most = settings.get("max_retries", task.max_retries)
@@ -58,11 +58,11 @@ def _retries(_app: Any, task: Any, code: TaskCode) -> None:
     code.options["max_attempts"] = str(most + 1)
     code.imports.add("from horae import Backoff")
     code.options["backoff"] = _backoff(task, settings)
-    if retried and Exception not in retried:
-        code.options["retry_on"] = exceptions(retried, code.imports)
-    elif not retried:
+    if by_hand:  # outside of a worker it raises Celery's Retry, or any error that it is given
         code.notes.append("It calls self.retry. Any other error is followed by an attempt as well:")
         code.notes.append("name the errors with retry_on=, or raise horae.Retry in the body.")
+    elif Exception not in retried:
+        code.options["retry_on"] = exceptions(retried, code.imports)
     if refused := tuple(getattr(task, "dont_autoretry_for", ())):
         code.options["give_up_on"] = exceptions(refused, code.imports)
 
@@ -90,9 +90,10 @@ def _time_limits(app: Any, task: Any, code: TaskCode) -> None:
     if not soft and not hard:
         code.options["soft_time_limit"] = "None"  # Celery's default; Horae's is 30 minutes
         return
-    code.options["soft_time_limit"] = duration(soft or hard) or "None"
+    ends = min(each for each in (soft, hard) if each)
+    code.options["soft_time_limit"] = duration(ends) or "None"
     if hard:
-        code.options["grace"] = duration(max(0, hard - (soft or hard))) or '"1m"'
+        code.options["grace"] = duration(hard - ends) or '"1m"'
 
 
 def _rate_limit(_app: Any, task: Any, code: TaskCode) -> None:

@@ -60,7 +60,8 @@ def _task(app: Any, name: str, taken: set[str]) -> TaskCode:
     code = TaskCode(function=identifier(_own_name(task), name, taken), name=name)
     taken.add(code.function)
     run: Callable[..., Any] = getattr(task, "_orig_run", task.run)
-    code.documentation = (inspect.getdoc(run) or "").partition("\n")[0].strip()
+    documentation = inspect.cleandoc(run.__doc__ or "")  # its own, not that of Celery's class
+    code.documentation = documentation.partition("\n")[0].strip()
     passed = _parameters(run, code)
     reachable = _reachable(task)
     if reachable is None:
@@ -86,7 +87,8 @@ def _reachable(task: Any) -> str | None:
     found = getattr(module, name, None)
     if task.__module__ == "__main__" or getattr(found, "name", None) != task.name:
         return None
-    return f"{task.__module__}.{name}"
+    made = "()" if isinstance(found, type) else ""
+    return f"{task.__module__}.{name}{made}"
 
 
 def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
