@@ -52,13 +52,13 @@ def open_grounds() -> Iterator[Grounds]:
         server = stack.enter_context(PostgresServer())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="horae-benchmarks-")))
         yield [
-            stack.enter_context(_opened(server.create_database())),
-            stack.enter_context(_opened(f"sqlite:///{folder / 'horae.db'}")),
+            stack.enter_context(opened(server.create_database())),
+            stack.enter_context(opened(f"sqlite:///{folder / 'horae.db'}")),
         ]
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Ground]:
+def opened(url: str) -> Iterator[Ground]:
     with closing(Database(url)) as database:
         upgrade(database)
     application = Measured(url)
