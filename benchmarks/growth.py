@@ -20,6 +20,7 @@ from benchmarks.drains import CONCURRENCY
 from benchmarks.figures import Budget, Figure, Samples
 from benchmarks.ground import Ground, opened
 from benchmarks.running import drain
+from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
 from tests.harness.postgres import PostgresServer
 
@@ -96,9 +97,32 @@ def fill(ground: Ground, lying: int, count: int) -> None:
         connection.execute(text(numbered + _JOBS), {"first": first, "last": last, "all": count})
         connection.execute(text(ATTEMPTS), {"after": after})
 
-    for first in range(lying + 1, count + 1, CHUNK):
-        database.transact(add, first, min(first + CHUNK - 1, count))
+    with without_indexes(database):
+        for first in range(lying + 1, count + 1, CHUNK):
+            database.transact(add, first, min(first + CHUNK - 1, count))
     ground.raw.end_all()
+
+
+@contextmanager
+def without_indexes(database: Database) -> Iterator[None]:
+    """Drop the indexes of both tables on PostgreSQL, and build them afterwards, which is several times faster."""
+    if database.dialect != POSTGRESQL:
+        yield
+        return
+    of_tables = text(
+        "SELECT indexname, indexdef FROM pg_indexes JOIN pg_class ON relname = indexname"
+        " JOIN pg_index ON indexrelid = pg_class.oid WHERE NOT indisprimary"
+        " AND tablename IN ('horae_jobs', 'horae_job_attempts')"
+    )
+    found = database.autocommit(lambda connection: connection.execute(of_tables).all())
+    database.transact(execute_each, [f"DROP INDEX {name}" for name, _ in found])
+    yield
+    database.transact(execute_each, [definition for _, definition in found])
+
+
+def execute_each(connection: Connection, statements: Sequence[str]) -> None:
+    for statement in statements:
+        connection.exec_driver_sql(statement)
 
 
 def measured(empty: Ground, full: Ground, count: int, rounds: int) -> list[Figure]:
