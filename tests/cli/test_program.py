@@ -41,6 +41,19 @@ def test_help_lists_the_exit_codes(command: str) -> None:
     assert "Exit codes: 0 success; 1 the job failed" in " ".join(shown.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("--help", "[tool.horae] in pyproject.toml"),
+        ("watch --help", "text or json. [text]"),
+        ("run --help", "Needs horae[reload]."),
+    ],
+)
+def test_help_shows_brackets(command: str, text: str) -> None:
+    shown = call(*command.split(), env={"COLUMNS": "400"})
+    assert text in " ".join(shown.stdout.split())
+
+
 def test_a_reader_of_the_output_may_leave() -> None:
     """As in `horae jobs --help | head -1`."""
     reader, writer = os.pipe()

@@ -485,12 +485,20 @@ def test_an_argument_with_the_name_of_an_option_is_refused(option: str) -> None:
         JobFunction(function)
 
 
-def test_unknown_options_are_refused_with_those_there_are() -> None:
-    options: dict[str, Any] = {"retries": 3}
-    with pytest.raises(
-        InvalidJobType,
-        match="names: there is no option 'retries'; there are name, queue, priority, ",
-    ):
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("colour", ""),
+        ("max_atempts", "; did you mean 'max_attempts'?"),
+        ("retries", ": max_attempts=4 allows three retries"),
+        ("cron", ': a schedule is declared by @horae.cron("0 3 * * *")'),
+        ("owner", ": it is given with each start, as in work.with_options(owner=…).start()"),
+    ],
+)
+def test_unknown_options_are_refused_with_those_there_are(option: str, advice: str) -> None:
+    options: dict[str, Any] = {option: 3}
+    refused = f"names: there is no option '{option}'{advice}; there are name, queue, priority, "
+    with pytest.raises(InvalidJobType, match=re.escape(refused)):
         JobFunction(names, **options)
 
 

@@ -1,15 +1,20 @@
-"""How the help names the values of options: `N`, `TIME`, `NAME`, and nothing for a flag."""
+"""How the help names the values of options: `N`, `TIME`, `NAME`, and nothing for a flag.
+
+Its texts are shown as they are written: Typer would take `[text]` for a style.
+"""
 
 from functools import partial
 from typing import Any
 
 import typer
+from rich.markup import escape
 
 
 def name_values(command: Any) -> None:
     """Name no Python types such as `<bool>` in the help of a command and its subcommands."""
     for each in getattr(command, "commands", {}).values():
         name_values(each)
+    command.help = escape(command.help or "")
     for parameter in command.get_params(typer.Context(command)):  # the command keeps `--help`, too
         name_value(parameter)
 
@@ -19,6 +24,7 @@ def name_value(parameter: Any) -> None:
     usual = getattr(parameter, "display_type_rich", None)
     if usual is not None and not isinstance(usual, partial):
         parameter.display_type_rich = partial(_display_type, parameter, usual)
+        parameter.help = escape(getattr(parameter, "help", None) or "")
 
 
 def _display_type(parameter: Any, usual: Any, ctx: Any) -> str | None:

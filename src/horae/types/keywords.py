@@ -12,7 +12,7 @@ from horae.domain.jobs import Debounce, ErrorRule, Job, Keep, KeepLogs, Unique
 from horae.domain.limits import Limit
 from horae.domain.times import Duration
 from horae.errors import InvalidJobType
-from horae.quoting import quoted
+from horae.quoting import did_you_mean, quoted
 from horae.types.context import JobContext
 from horae.types.job_type import (
     ISOLATIONS,
@@ -25,7 +25,7 @@ from horae.types.job_type import (
     OnShutdown,
     Transaction,
 )
-from horae.types.options import problem_of_hook
+from horae.types.options import START_OPTIONS, problem_of_hook
 
 
 class BodyKeywords(TypedDict, total=False):
@@ -78,6 +78,23 @@ if unlike := JobKeywords.__annotations__.keys() ^ {*TYPE_OPTIONS, *_HOOKS, "name
     raise TypeError(f"the keywords of @horae.job differ from the options: {sorted(unlike)}")
 
 
+_ELSEWHERE: Final = {
+    "cron": ': a schedule is declared by @horae.cron("0 3 * * *")',
+    "every": ': a schedule is declared by @horae.every("10m")',
+    "retries": ": max_attempts=4 allows three retries",
+    "max_retries": ": max_attempts=4 allows three retries",
+    "timeout": ": the time of a body is limited by soft_time_limit",
+    "time_limit": ": the time of a body is limited by soft_time_limit",
+}
+"""What is written instead of options that other job systems have."""
+
+
+def _advice(option: str) -> str:
+    if option in START_OPTIONS:
+        return f": it is given with each start, as in work.with_options({option}=…).start()"
+    return _ELSEWHERE.get(option) or did_you_mean(option, JobKeywords.__annotations__)
+
+
 class OptionsJobType(JobType[Any]):
     """A job type whose attributes are given as options.
 
@@ -89,9 +106,9 @@ class OptionsJobType(JobType[Any]):
         option names it.
         """
         if unknown := options.keys() - JobKeywords.__annotations__.keys():
-            allowed = ", ".join(JobKeywords.__annotations__)
+            name, allowed = min(unknown), ", ".join(JobKeywords.__annotations__)
             raise InvalidJobType(
-                f"{source}: there is no option {min(unknown)!r}; there are {allowed}"
+                f"{source}: there is no option {name!r}{_advice(name)}; there are {allowed}"
             )
         self.type = options.get("name", usual_name)
         declared: Any = options.get("transaction")
