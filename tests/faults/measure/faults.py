@@ -153,6 +153,7 @@ def machine_slept(scene: Scene, seconds: float) -> Generator[None]:
             yield
         finally:
             scene.control.set(clock_step=seconds)
+            stack.close()  # the clock of the server is set by a statement
             if scene.server_clock is not None:
                 scene.server_clock.step(seconds)
             for node in asleep:
