@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from horae import EVERYBODY, LEFT_OUT, Horae, InvalidRequest, JobDoesNotExist, JobState, jobs_table
+from horae import (
+    EVERYBODY,
+    LEFT_OUT,
+    DeploymentDoesNotExist,
+    Horae,
+    InvalidRequest,
+    JobDoesNotExist,
+    JobState,
+    jobs_table,
+)
 from horae.live.store import LiveReport
 from tests.harness.applications import claim_as_another_node, execute, limit_jobs
 
@@ -31,6 +40,18 @@ def stocked(horae: Horae) -> Horae:
 
 def ids(horae: Horae, **filters: Any) -> list[int]:
     return [job.id for job in horae.jobs.list(**filters).jobs]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_cannot_be_stored_matches_nothing(stocked: Horae, name: str) -> None:
+    """The driver of PostgreSQL would refuse it with an error of its own."""
+    assert ids(stocked, types=[name]) == ids(stocked, queues=[name]) == []
+    assert len(ids(stocked, types=[name, "work"])) == 10
+    assert stocked.jobs.clean_up(unknown=[name]) == 0
+    assert list(stocked.schedules.list(module=name)) == []
+    assert stocked.deployments.current(name) is None
+    with pytest.raises(DeploymentDoesNotExist):
+        stocked.deployments.end(name)
 
 
 class TestStates:

@@ -177,7 +177,7 @@ class Registry:
                 hint = "decorate it with @horae.job or register it"
                 if isinstance(reference, Startable):
                     hint = "it has options already: start it with f.with_options(…).start(…)"
-                raise InvalidJobType(f"{reference!r} is no job type; {hint}")
+                raise InvalidJobType(f"{quoted(reference)} is no job type; {hint}")
 
     def remove(self, name: str) -> None:
         """Remove a type. Raises `UnknownJobType`."""

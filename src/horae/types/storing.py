@@ -20,7 +20,8 @@ def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> S
     if stored.text is None:
         return stored
     if not is_storable_json(stored.text):
-        raise InvalidParameters(job_type.type, [("", "a NUL character cannot be stored")])
+        what = "a NUL character or half a surrogate pair cannot be stored"
+        raise InvalidParameters(job_type.type, [("", what)])
     text = spelled_out(stored.text)
     if not fits(text, job_type.max_params_bytes):
         raise InvalidParameters(

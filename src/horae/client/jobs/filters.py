@@ -7,6 +7,7 @@ from typing import Final
 
 from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
+from horae.domain.storable import is_storable
 from horae.domain.times import EPOCH, MICROSECOND, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -35,7 +36,7 @@ def place_of_cursor(cursor: str | None) -> JobId | None:
         return None
     of_kind("cursor", cursor, str, "a text")
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > len(str(LARGEST_ID)):
-        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
+        raise InvalidRequest(f"cursor {quoted(cursor)} did not come from a page of this list")
     return JobId(min(int(cursor), LARGEST_ID))
 
 
@@ -48,7 +49,7 @@ def end_place_of_cursor(cursor: str | None) -> EndPlace | None:
         return None
     of_kind("cursor", cursor, str, "a text")
     if not _END_CURSOR.fullmatch(cursor):
-        raise InvalidRequest(f"cursor {cursor!r} did not come from a page of this list")
+        raise InvalidRequest(f"cursor {quoted(cursor)} did not come from a page of this list")
     microseconds, _, job_id = cursor.partition(".")
     return EndPlace(EPOCH + int(microseconds) * MICROSECOND, JobId(int(job_id)))
 
@@ -88,7 +89,7 @@ def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
-    """Return the names to look for.
+    """Return the names to look for, without those that nothing can have.
 
     Raises `InvalidRequest`, also for one text, whose letters would count as names.
     """
@@ -97,7 +98,8 @@ def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
     if isinstance(given, str):
         raise InvalidRequest(f"{name} {quoted(given)}: expected a list of texts")
     of_kind(name, given, Collection, "a list of texts")
-    return [of_kind(name, each, str, "a list of texts") for each in given]
+    names = [of_kind(name, each, str, "a list of texts") for each in given]
+    return [each for each in names if is_storable(each)]
 
 
 def page_length(limit: int) -> int:

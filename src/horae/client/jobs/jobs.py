@@ -835,7 +835,8 @@ class Jobs:
         their hooks, except for the types named in `unknown`: their jobs are deleted without a hook.
         """
         keep = filters.kept_seconds(older_than, self._keep)
-        forgotten = [name for name in unknown if name not in self._registry.by_name]
+        names = filters.names_of("unknown", unknown) or ()
+        forgotten = [name for name in names if name not in self._registry.by_name]
         return self._hooks.clean_up(keep, by_type=older_than is None) + self._hooks.forget(
             forgotten, keep
         )

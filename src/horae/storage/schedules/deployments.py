@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
+from horae.domain.storable import is_storable
 from horae.storage.engine import database_now, lock, readable
 from horae.storage.schedules.tables import deployments, schedules
 
@@ -51,7 +52,7 @@ def lock_module(connection: Connection, module: str) -> None:
 
 def current(connection: Connection, module: str) -> Deployment | None:
     """Return the current version of the module, whose schedules fire."""
-    return _one(connection, CURRENT, module=module)
+    return _one(connection, CURRENT, module=module) if is_storable(module) else None
 
 
 def with_schema(connection: Connection, module: str, schema_hash: str) -> Deployment | None:
@@ -61,7 +62,7 @@ def with_schema(connection: Connection, module: str, schema_hash: str) -> Deploy
 
 def by_key(connection: Connection, key: str) -> Deployment | None:
     """Return the deployment with this key."""
-    return _one(connection, BY_KEY, key=key)
+    return _one(connection, BY_KEY, key=key) if is_storable(key) else None
 
 
 def page(connection: Connection) -> list[Deployment]:

@@ -259,6 +259,8 @@ def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]
 
 def all_of(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
     """Return all schedules, or all of one module, by module and name."""
+    if module is not None and not is_storable(module):
+        return []
     chosen = ALL if module is None else ALL.where(schedules.c.module == module)
     ordered = chosen.order_by(schedules.c.module, schedules.c.name)
     return readable(schedules.name, connection.execute(ordered), stored)
