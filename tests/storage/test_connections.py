@@ -137,6 +137,15 @@ def test_a_server_without_such_checks_gets_none(database: Database) -> None:
     )
 
 
+@pytest.mark.direct
+def test_a_change_of_the_style_of_dates_on_the_server_does_not_reach_connections(
+    database: Database,
+) -> None:
+    """The driver reads moments in no other style than that which it sets while it connects."""
+    source = text("SELECT source FROM pg_settings WHERE name = 'DateStyle'")
+    assert database.autocommit(lambda connection: connection.scalar(source)) == "session"
+
+
 def test_options_in_the_url_win(database: Database) -> None:
     with closing(Database(database.url.update_query_dict({"keepalives_idle": "77"}))) as told:
         assert told.autocommit(bounds_of)["keepalives_idle"] == "77"

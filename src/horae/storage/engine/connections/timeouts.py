@@ -64,6 +64,9 @@ OF_SERVER: Final = {
 """Settings of a server's session and the corresponding driver arguments, in the same units."""
 CLIENT_CHECK: Final = "client_connection_check_interval"
 """How often a session checks during a statement whether its client is there; PostgreSQL 14."""
+READABLE_DATES: Final = {"DateStyle": "ISO"}
+"""The driver reads moments in no other style, which a reload of the server's settings could bring.
+"""
 SET_BOUNDS: Final = """
     SELECT count(set_config(name, value, false))
     FROM unnest({}::text[], {}::text[]) AS bound (name, value)
@@ -98,7 +101,7 @@ def bounds_from(given: Mapping[str, Any]) -> dict[str, str]:
     """Return `server_bounds` for these arguments of the driver."""
     found = {setting: str(given[name]) for name, setting in OF_SERVER.items() if name in given}
     check = {CLIENT_CHECK: f"{given['keepalives_idle']}s"} if "keepalives_idle" in given else {}
-    return found | check
+    return found | check | READABLE_DATES
 
 
 def raw_bounds(given: Mapping[str, Any]) -> tuple[str, list[str]]:
