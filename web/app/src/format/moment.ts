@@ -23,6 +23,7 @@ function formatter(options: Intl.DateTimeFormatOptions): ComputedRef<Intl.DateTi
 }
 
 const full = formatter(FULL)
+const minutes = formatter({ dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 const clock = formatter({ timeStyle: 'short', hourCycle: 'h23' })
 const seconds = formatter({ timeStyle: 'medium', hourCycle: 'h23' })
 
@@ -71,7 +72,8 @@ export function agoText(moment: string | null | undefined, now: number): string 
 
 /** Format a timestamp as the time of day, with the date if it is more than a day from `now` (in milliseconds). */
 export function soonText(moment: string, now: number): string {
-  return Math.abs(Date.parse(moment) - now) < 86_400_000 ? clockText(moment) : momentText(moment)
+  const isNear = Math.abs(Date.parse(moment) - now) < 86_400_000
+  return isNear ? clockText(moment) : minutes.value.format(new Date(moment))
 }
 
 /** Format the time of day of a timestamp with its seconds. */
