@@ -468,7 +468,7 @@ def settings(**given: Any) -> Settings:
     """
     arguments = {name: value for name, value in given.items() if value is not None}
     variables = {name: f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    in_environment = {
+    in_environment: dict[str, Any] = {
         name: os.environ[variable] for name, variable in variables.items() if variable in os.environ
     }
     try:
