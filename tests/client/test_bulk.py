@@ -334,6 +334,7 @@ class TestPreview:
         assert (await shop.aio.jobs.delete_many(all=True)).type == "horae.bulk"
 
 
+@pytest.mark.one_database
 class TestRefusals:
     def test_a_filter_that_excludes_nothing_needs_all(self, shop: Horae) -> None:
         for call in (shop.jobs.cancel_many, shop.jobs.retry_many, shop.jobs.delete_many):
@@ -343,7 +344,6 @@ class TestRefusals:
             shop.jobs.reschedule_many(run_at=NEXT_YEAR)
         assert shop.jobs.cancel_many(all=True).type == "horae.bulk"
 
-    @pytest.mark.one_database
     @pytest.mark.parametrize(
         ("which", "reason"),
         [

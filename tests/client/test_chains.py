@@ -164,6 +164,7 @@ def test_too_much_is_refused(horae: Horae, jobs: Any) -> None:
                 groups.results_before(connection, after.id, **bounds)
 
 
+@pytest.mark.one_database
 def test_wrong_declarations(horae: Horae) -> None:
     with pytest.raises(InvalidJobType, match="both take results"):
 

@@ -132,6 +132,7 @@ def test_a_wrong_option_is_refused(shop: Horae, options: dict[str, Any], error: 
         shop.jobs.start("index", document=1, **options)
 
 
+@pytest.mark.one_database
 def test_a_wrong_declaration_is_refused(horae: Horae) -> None:
     with pytest.raises(InvalidJobType, match="job type 'index': debounce: interval 'soon'"):
 

@@ -215,6 +215,7 @@ NEVER: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("options", "error"), NEVER)
 def test_a_job_that_could_never_run_is_refused(
     shop: Horae, options: dict[str, Any], error: str

@@ -165,6 +165,7 @@ def test_an_invalid_limit_is_refused_by_name(make: Callable[[], Limit], text: st
     assert text in str(refused.value)
 
 
+@pytest.mark.one_database
 def test_invalid_declarations_are_refused(horae: Horae) -> None:
     def work(account: str, token: Annotated[str, Secret()] = "") -> None: ...
 
@@ -181,6 +182,7 @@ def test_invalid_declarations_are_refused(horae: Horae) -> None:
         assert text in str(refused.value)
 
 
+@pytest.mark.one_database
 def test_invalid_calls_are_refused(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match="expected at most 1"):
         horae.jobs.start("call", account="a", weight=2)

@@ -72,6 +72,7 @@ class TestStates:
         assert ids(stocked, states=["pending", "failed", "!failed"][::order]) == [10, 5]
         assert ids(stocked, states=["!failed", "failed"][::order]) == []
 
+    @pytest.mark.one_database
     def test_an_unknown_state_is_refused_with_those_that_are_known(self, stocked: Horae) -> None:
         with pytest.raises(InvalidRequest, match=r"'runing' .*started"):
             stocked.jobs.list(states=["!runing"])

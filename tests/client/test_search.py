@@ -53,6 +53,7 @@ class TestParameters:
         shop.jobs.cancel(1)
         assert found(shop, "params.customer_id:4711") == [3, 1]
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize(
         "query",
         [
@@ -85,6 +86,7 @@ class TestParameters:
         assert set(found(shop, "-params.token:abc")) == {1, 2, 3, 4}
         assert set(found(shop, "-params.token:x")) == {1, 2, 3, 4, 5}
 
+    @pytest.mark.one_database
     def test_those_of_types_that_are_not_declared_here_cannot_be_searched(
         self, shop: Horae
     ) -> None:

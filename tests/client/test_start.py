@@ -111,6 +111,7 @@ def test_a_bad_call_fails_at_the_caller_and_leaves_nothing(
     assert saved(counting) == 0
 
 
+@pytest.mark.one_database
 def test_a_text_that_no_database_stores_is_refused(horae: Horae) -> None:
     @horae.job
     def shout(words: str) -> None: ...
@@ -121,6 +122,7 @@ def test_a_text_that_no_database_stores_is_refused(horae: Horae) -> None:
     assert horae.jobs.get(kept.id).params == {"words": r"not a NUL: \u0000"}
 
 
+@pytest.mark.one_database
 def test_an_unknown_type_is_named_with_those_that_are_known(counting: Horae) -> None:
     with pytest.raises(UnknownJobType, match=r"'cuont' .*known: count"):
         counting.jobs.start("cuont")
@@ -260,6 +262,7 @@ class TestMany:
             abs(job.run_at - job.created_at - timedelta(hours=1)) < CLOCK_STEP for job in found
         )
 
+    @pytest.mark.one_database
     def test_a_unique_key_cannot_name_many(self, counting: Horae) -> None:
         with pytest.raises(InvalidRequest, match="unique_key"):
             counting.jobs.start_many("count", [{"start": 1}], options=StartOptions(unique_key="x"))

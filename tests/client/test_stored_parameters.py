@@ -318,6 +318,7 @@ def test_excluded_values_do_not_vanish_and_are_not_shown() -> None:
     assert masked(Hidden, {"shown": "a", "hidden": "b"}) == {"shown": "a", "hidden": "••••••"}
 
 
+@pytest.mark.one_database
 def test_a_secret_that_is_only_excluded_is_refused_at_registration(horae: Horae) -> None:
     class Wrong(BaseModel):
         password: SecretStr = Field(exclude=True)
@@ -366,6 +367,7 @@ def refused(function: JobFunction[..., Any], horae: Horae, **values: Any) -> Inv
     return caught.value
 
 
+@pytest.mark.one_database
 class TestRefusals:
     def test_keys_that_json_does_not_have(self, horae: Horae) -> None:
         @horae.job

@@ -441,6 +441,7 @@ class TestElsewhere:
         assert horae.jobs.wait(job) == timedelta(seconds=1)
 
 
+@pytest.mark.one_database
 class TestDeclarations:
     @pytest.mark.parametrize(
         ("options", "text"),

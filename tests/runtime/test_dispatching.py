@@ -404,6 +404,7 @@ class TestBadInput:
         with pytest.raises(ConfigurationError, match="`horae queues backend reports celery:slow`"):
             check_backends(horae.components)
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize("text", ["rabbit", "", "celery:", "celery:a b", "horae", 3])
     def test_a_type_with_an_unknown_backend(self, horae: Horae, text: Any) -> None:
         with pytest.raises(
@@ -498,6 +499,7 @@ class TestBadInput:
         dispatcher(horae).dispatch()
         assert [job_id for _, job_id in backend.sent] == [job.id]
 
+    @pytest.mark.one_database
     @pytest.mark.parametrize("way", ["one", "guarded", "within", "many", "group", "then"])
     @pytest.mark.parametrize("limited", [True, False])
     def test_jobs_that_could_not_start_are_refused(

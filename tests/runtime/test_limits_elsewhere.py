@@ -67,6 +67,7 @@ WAYS: Final[dict[str, Callable[[Horae], object]]] = {
 }
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("way", WAYS)
 def test_a_start_is_refused(horae: Horae, way: str) -> None:
     with pytest.raises(InvalidRequest, match=LIMITED):
@@ -74,12 +75,14 @@ def test_a_start_is_refused(horae: Horae, way: str) -> None:
     assert horae.jobs.list().jobs == []
 
 
+@pytest.mark.one_database
 def test_a_batch_is_refused_if_one_of_its_jobs_has_limits(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match=REFUSED.format("sometimes")):
         horae.jobs.start_many("sometimes", [{}, {"account": "a"}], options=IN_REPORTS)
     assert horae.jobs.list().jobs == []
 
 
+@pytest.mark.one_database
 async def test_a_start_in_async_code_is_refused(horae: Horae) -> None:
     with pytest.raises(InvalidRequest, match=LIMITED):
         await horae.aio.jobs.start("limited", queue="reports")
@@ -94,6 +97,7 @@ def test_jobs_that_can_start_are_accepted(horae: Horae) -> None:
     assert jobs.start("limited", queue="other").waits_for == "limit"
 
 
+@pytest.mark.one_database
 class TestSchedules:
     def test_of_such_a_type_are_refused_when_they_are_made_or_changed(self, horae: Horae) -> None:
         schedules = horae.schedules

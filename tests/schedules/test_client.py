@@ -174,6 +174,7 @@ class TestYearsThatAreOver:
             driver.horae.schedules.add("work", cron="* * * * * * 2020", enabled=False)
         assert driver.horae.schedules.list() == []
 
+    @pytest.mark.one_database
     def test_a_schedule_cannot_be_altered_to_one_either(self, driver: Driver) -> None:
         before = driver.horae.schedules.add("work", every="1 day")
         with pytest.raises(CronSyntaxError, match="2020"):
@@ -204,6 +205,7 @@ class TestConfig:
         (job_id,) = driver.fire_due()
         assert driver.horae.jobs.get(job_id).params == {"to": "ada", "copies": "2"}
 
+    @pytest.mark.one_database
     def test_a_type_may_refuse_parameters_that_its_model_accepts(self, driver: Driver) -> None:
         @driver.horae.register
         class Prune(JobType[Any]):
@@ -238,6 +240,7 @@ class TestConfig:
             == 2
         )
 
+    @pytest.mark.one_database
     def test_a_value_that_cannot_be_stored_is_refused(self, driver: Driver) -> None:
         @driver.horae.job
         def text(word: str) -> None: ...
@@ -662,6 +665,7 @@ def schedules(
         yield horae.schedules
 
 
+@pytest.mark.one_database
 def test_an_unknown_schedule_or_type_is_refused(driver: Driver) -> None:
     schedules = driver.horae.schedules
     with pytest.raises(UnknownJobType, match="'nothing'"):
@@ -684,6 +688,7 @@ def test_an_unknown_schedule_or_type_is_refused(driver: Driver) -> None:
                 ask(reference)
 
 
+@pytest.mark.one_database
 def test_a_note_that_cannot_be_stored_is_refused(driver: Driver) -> None:
     driver.horae.schedules.add("work", every="10m")
     with pytest.raises(InvalidRequest, match="note"):

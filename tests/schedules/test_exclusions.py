@@ -143,6 +143,7 @@ def test_a_calendar_function_is_asked_ahead_and_by_name_only(
         shop.schedules.alter("purge", exclude=["calendar:shop.feasts"])
 
 
+@pytest.mark.one_database
 def test_an_unknown_calendar_is_refused_where_it_is_named(version: Version) -> None:
     shop = version()
     declare = shop.cron("0 3 * * *", exclude=["calendar:shop.feasts"])
