@@ -87,13 +87,13 @@ _its_group = select(jobs.c.group_id).where(jobs.c.id == _job_id).scalar_subquery
 _repeats = (
     select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
 )
-_repeated = _repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id))
+REPEATED: Final = select(
+    _repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id)).c.id
+)
+"""The jobs that a job repeats. It gets what they got, such as the results of a group."""
 OF_JOB: Final = union_all(
     select(groups.c.id).where(or_(groups.c.then_id == _job_id, groups.c.id == _its_group)),
-    # A retry of the job after the group counts as well, because it reads the same results.
-    select(groups.c.id).where(
-        groups.c.then_id.in_(select(_repeated.c.id)), groups.c.ended_at.is_not(None)
-    ),
+    select(groups.c.id).where(groups.c.then_id.in_(REPEATED), groups.c.ended_at.is_not(None)),
 )
 _is_open: Final = and_(
     groups.c.id == _group_id, groups.c.ended_at.is_(None), groups.c.cancelled_at.is_(None)

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, or_, selec
 
 from horae.domain.jobs import GroupId, JobId, JobState
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.groups.groups import IS_MEMBER_BETWEEN, read_members
+from horae.storage.jobs.groups.groups import IS_MEMBER_BETWEEN, REPEATED, read_members
 from horae.storage.jobs.tables import jobs
 
 READ_AT_ONCE: Final = 500
@@ -26,21 +26,16 @@ class TooMuchError(ValueError):
 
 
 _job_id = bindparam("job_id", type_=BigInteger())
-_repeats = (
-    select(jobs.c.retry_of.label("id")).where(jobs.c.id == _job_id).cte("repeats", recursive=True)
-)
-# A job that repeats another one gets what that one got.
-_repeated = select(_repeats.union(select(jobs.c.retry_of).where(jobs.c.id == _repeats.c.id)).c.id)
 _columns = (jobs.c.id, jobs.c.type, jobs.c.state, cast(jobs.c.result, Text()).label("text"))
 OF_DEPENDENCIES: Final = (
     select(*_columns)
     .select_from(dependencies.join(jobs, jobs.c.id == dependencies.c.after_id))
-    .where(or_(dependencies.c.job_id == _job_id, dependencies.c.job_id.in_(_repeated)))
+    .where(or_(dependencies.c.job_id == _job_id, dependencies.c.job_id.in_(REPEATED)))
     .order_by(jobs.c.id)
     .limit(bindparam("limit"))
 )
 GROUP_BEFORE: Final = select(groups.c.id).where(
-    or_(groups.c.then_id == _job_id, groups.c.then_id.in_(_repeated))
+    or_(groups.c.then_id == _job_id, groups.c.then_id.in_(REPEATED))
 )
 OF_MEMBERS: Final[Any] = (
     select(*_columns).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit"))
