@@ -213,7 +213,8 @@ def test_run_without_an_application_says_where_to_name_one(
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("shop", "application 'shop': write module:attribute, as in app:horae"),
+        ("tests.cli.shop", "'tests.cli.shop' names only a module; write tests.cli.shop:horae"),
+        ("", "application '': write module:attribute, as in app:horae"),
         (":horae", "write module:attribute"),
         ("nowhere.at_all:horae", "module 'nowhere.at_all' was not found in "),
         (

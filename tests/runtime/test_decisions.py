@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+import horae as horae_package
 from horae import Backoff, Discard, Horae, InvalidJobType, Job, JobContext, JobState, Retry, Snooze
 from horae.runtime.timing import ShutdownTiming, Timing, WorkerTiming
 from tests.harness.applications import attempts_of, execute, rows
@@ -29,6 +32,28 @@ async def pending_again(horae: Horae, job_id: int) -> Job:
 
     found: Job = await until(is_pending_again)
     return found
+
+
+@pytest.mark.parametrize("style", ["thread", "coroutine", "transaction"])
+async def test_a_traceback_begins_with_the_body(horae: Horae, style: str) -> None:
+    """The frames by which Horae calls a body are left out, and those in which the body calls Horae are not."""
+
+    def refused() -> None:
+        horae.jobs.get(0)
+
+    @horae.job(name="coroutine")
+    async def coroutine() -> None:
+        await horae.aio.jobs.get(0)
+
+    horae.job(name="thread")(refused)
+    horae.job(name="transaction", transaction="read committed")(refused)
+    async with running_node(horae, timing=POLLS_QUICKLY):
+        job = await horae.aio.jobs.start(style)
+        await until_state(horae, job.id, JobState.FAILED)
+    [attempt] = horae.jobs.attempts(job.id)
+    frames = re.findall(r'File "(.+)", line', str(attempt.traceback))
+    assert frames[0] == __file__
+    assert frames[-1].startswith(str(Path(horae_package.__file__).parent))
 
 
 @pytest.mark.parametrize("style", ["thread", "coroutine", "transaction"])

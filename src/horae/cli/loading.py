@@ -34,18 +34,20 @@ def load(reference: str) -> Horae:
 
 def find(reference: str) -> tuple[ModuleType, Any]:
     """Import a module, and return it with the object that `module:attribute` names in it."""
-    module_name, colon, attribute = reference.partition(":")
+    module_name, _, attribute = reference.partition(":")
     if "/" in module_name or module_name.endswith(".py"):
         as_module = module_name.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
         raise ConfigurationError(
             f"application {reference!r}: {module_name!r} is a file; write its module, as in"
             f" {as_module}:{attribute or 'horae'}"
         )
-    if not (module_name and colon and attribute):
+    if not module_name:
         raise ConfigurationError(
             f"application {reference!r}: write module:attribute, as in app:horae"
         )
     module = _import(module_name)
+    if not attribute:
+        raise ConfigurationError(f"application {reference!r} names only a module{_instead(module)}")
     try:
         return module, reduce(getattr, attribute.split("."), module)
     except AttributeError:

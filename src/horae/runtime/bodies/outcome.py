@@ -3,6 +3,8 @@
 import traceback
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 from horae.domain.jobs import (
@@ -25,6 +27,8 @@ from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Ov
 from horae.types import Attempt, JobContext, JobType, failed_text
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
+_PACKAGE: Final = str(Path(__file__).parents[2])
+"""How the names of Horae's own files begin."""
 
 log = guarded_log("horae.runtime")
 
@@ -96,7 +100,7 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
     failure = Failed(
         store(f"{type(error).__name__}: {text_of(error)}"),
         store(text),
-        store("".join(traceback.format_exception(error))),
+        store("".join(traceback.format_exception(type(error), error, _frames_of_body(error)))),
         timed_out=isinstance(error, SoftTimeLimitExceeded),
     )
     match error:
@@ -116,3 +120,11 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
                 )
                 may_be_retried = True
             return replace(failure, final=not may_be_retried)
+
+
+def _frames_of_body(error: BaseException) -> TracebackType | None:
+    """Leave out the frames by which Horae called the body: they are the same for every job."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        frames = frames.tb_next
+    return frames or error.__traceback__
