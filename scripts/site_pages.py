@@ -338,10 +338,30 @@ def weight(page: str) -> float:
     return {"guides": 3.0, "moving": 2.0, "adr": 0.1, "project": 0.1}.get(folder, 1.0)
 
 
+ASKED_FOR: Final[Mapping[str, Sequence[str]]] = {
+    "concepts/guarantees.md": ("exactly-once", "at-least-once"),
+    "concepts/sqlite.md": ("sqlite",),
+    "guides/fleets.md": ("postgres", "postgresql", "deploy", "scale", "kubernetes"),
+    "guides/http.md": ("health",),
+    "guides/jobs.md": (
+        *("async", "asyncio", "cancel", "delay", "priority", "progress", "queue", "result"),
+        *("retries", "retry", "timeout", "timeouts", "transaction"),
+    ),
+    "guides/limits.md": ("concurrency", "throttle"),
+    "guides/migrations.md": ("migration",),
+    "guides/operations.md": ("dead-letter", "monitoring", "systemd"),
+    "guides/schedules.md": ("cron", "interval", "schedule", "timezone"),
+    "guides/security.md": ("authentication", "password"),
+    "guides/testing.md": ("eager", "mock"),
+}
+"""Words that people search for and the page to be found first, where its headings lack them."""
+
+
 def on_page_markdown(markdown: str, *, page: Any = None, **_: Any) -> str:
     """Replace what a page asks for; called by MkDocs for each page."""
     if page is not None:
         page.meta["search"] = {"boost": weight(page.file.src_uri)}
+        page.meta["tags"] = list(ASKED_FOR.get(page.file.src_uri, ()))  # no plugin shows them
     known = values()
     filled = VALUE.sub(lambda found: known[found[1]], markdown)
     return ASKED.sub(lambda found: part(found[1]), filled)

@@ -48,4 +48,5 @@ def test_the_first_answer_of_a_search_is_the_page_that_fits(browser: Browser, si
         address = str(first.get_attribute("href"))
         found[words] = address.removeprefix(site).partition("?")[0].partition("#")[0]
     page.close()
-    assert found == {words: answer.removesuffix(".md") + "/" for words, answer in SEARCHES.items()}
+    answers = {words: answer.removesuffix(".md") + "/" for words, answer in SEARCHES.items()}
+    assert found == {words: answer.removeprefix("index/") for words, answer in answers.items()}
