@@ -342,7 +342,6 @@ ASKED_FOR: Final[Mapping[str, Sequence[str]]] = {
     "concepts/guarantees.md": ("exactly-once", "at-least-once"),
     "concepts/sqlite.md": ("sqlite",),
     "guides/fleets.md": ("postgres", "postgresql", "deploy", "scale", "kubernetes"),
-    "guides/http.md": ("health",),
     "guides/jobs.md": (
         *("async", "asyncio", "cancel", "delay", "priority", "progress", "queue", "result"),
         *("retries", "retry", "timeout", "timeouts", "transaction"),
