@@ -13,7 +13,6 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from horae.contrib.django.databases import connection_of, url_of
 from horae.errors import ConfigurationError, DatabaseBusy, Unavailable
@@ -82,8 +81,9 @@ class DjangoTransactions:
             with wrapper.execute_wrapper(_refuse_ending):
                 try:
                     yield connection
-                except DBAPIError as error:
-                    if getattr(error.orig, "sqlstate", None) != FAILED_TRANSACTION:
+                except DATABASE_ERRORS as error:
+                    sqlstate = getattr(getattr(error, "orig", None), "sqlstate", None)
+                    if sqlstate != FAILED_TRANSACTION:
                         raise
                     raise TransactionManagementError(SPOILED) from error
             if wrapper.needs_rollback:
