@@ -208,6 +208,13 @@ async def test_an_unknown_path_is_a_404_for_every_method(app: HttpInterface, met
     assert (await client_of(app, "root").request(method, "/api/nothing/")).status_code == 404
 
 
+async def test_a_path_without_its_slash_is_told_so(app: HttpInterface) -> None:
+    client = client_of(app, "root")
+    answers = [await client.get(path) for path in ("/api/jobs", "/api/job/", "/jobs.png")]
+    told = ["end with a slash" in answer.text for answer in answers]
+    assert told == [True, False, False]
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/api/jobs/", "/healthz", "/metrics", "/api/jobs/4711/", "/api/events/"]
 )

@@ -184,6 +184,7 @@ def test_a_task_of_another_library_is_pointed_to_start(horae: Horae) -> None:
     ):
         task.delay(1)
     assert not hasattr(task, "retry")
+    assert repr(task) == "<job type 'work'>"
 
 
 def test_an_argument_job_without_an_annotation_is_refused(horae: Horae) -> None:

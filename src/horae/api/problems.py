@@ -281,8 +281,11 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     """Answer a request that no endpoint accepts."""
     assert isinstance(error, HTTPException)
     if error.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
-        code = STATUS_CODES.get(error.status_code, INTERNAL)
-        return problem(error.status_code, code, error.detail, error.headers)
+        code, path = STATUS_CODES.get(error.status_code, INTERNAL), request.url.path
+        detail = error.detail
+        if error.status_code == HTTPStatus.NOT_FOUND and "/api/" in path and path[-1] != "/":
+            detail += "; the paths of the API end with a slash"
+        return problem(error.status_code, code, detail, error.headers)
     # The error names the methods of one route, but the path may have several.
     headers = {"Allow": allowed_methods(request)}
     if request.method == "OPTIONS":

@@ -58,6 +58,11 @@ class JobFunction(Startable[P, R_co]):
         """Call the function directly, without a job."""
         return self.function(*args, **kwargs)
 
+    @override
+    def __repr__(self) -> str:
+        """Return what `print` shows."""
+        return f"<job type {self.job_type.type!r}>"
+
     if not TYPE_CHECKING:  # type checkers report other names without help
 
         def __getattr__(self, name: str) -> Any:
