@@ -121,6 +121,11 @@ class InvalidParameters(InvalidRequest):
         listed = "; ".join(f"{where or 'parameters'}: {what}" for where, what in self.problems)
         super().__init__(f"job type {job_type!r} does not accept these parameters: {listed}")
 
+    def within(self, place: str) -> "InvalidParameters":
+        """Return the error for parameters that are one of several; `place`: as in `values[3]`."""
+        problems = [(f"{place}.{where}" if where else place, what) for where, what in self.problems]
+        return InvalidParameters(self.job_type, problems)
+
 
 class InvalidProgress(InvalidRequest):
     """A progress call with an amount that is negative or not a finite number."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horae import Discard, Horae, JobContext, Retry
+from horae import Discard, Horae, JobContext, Retry, Unique
 from horae.client.doctor.work import work_findings
 from horae.client.jobs import jobs
 from horae.client.jobs.creating import members
@@ -545,3 +545,28 @@ def test_doctor_names_jobs_that_others_wait_for_and_that_no_node_runs(
     [found] = work_findings([work], [], [], known=[])
     assert "for the end of 2 of which groups or other jobs wait" in found.message
     horae.jobs.cancel_group(group.id)
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("start", "place"),
+    [
+        (lambda jobs: jobs.start_many("add", [{"a": 1}, {"a": "x"}]), "values[1]"),
+        (lambda jobs: jobs.start_many("once", [{"a": 1}, {"a": "x"}]), "values[1]"),
+        (lambda jobs: jobs.start_group([("add", {"a": 1}), ("add", {"a": "x"})]), "members[1]"),
+        (lambda jobs: jobs.chain([("add", {"a": 1}), ("add", {"a": "x"})]), "chain[1]"),
+    ],
+)
+def test_an_error_of_parameters_says_of_which_of_many(
+    horae: Horae, start: Callable[[jobs.Jobs], object], place: str
+) -> None:
+    @horae.job
+    def add(a: int) -> None: ...
+
+    @horae.job(name="once", unique=Unique(by=("a",)))
+    def once(a: int) -> None: ...
+
+    with pytest.raises(InvalidParameters) as refused:
+        start(horae.jobs)
+    assert [where for where, _ in refused.value.problems] == [f"{place}.a"]
+    assert not horae.jobs.list().jobs

@@ -596,6 +596,7 @@ def naive() -> datetime:
         ({"cron": "* * * * *" + " " * 1_000}, CronSyntaxError, "1009 characters"),
         ({"every": "1" * 5_000 + "s"}, InvalidInterval, "too long"),
         ({"every": "10m", "overlapp": "skip"}, InvalidRequest, "no option 'overlapp'"),
+        ({"every": "10m", "params": {}}, InvalidRequest, "of its jobs are `config`"),
         ({"every": "10m", "overlap": "skip it"}, InvalidRequest, "skip it"),
         ({"every": "10m", "overlap": "buffer_one"}, InvalidRequest, "buffer_one"),
         ({"cron": "* * * * *", "catch_up": 1}, InvalidRequest, "catch_up 1"),

@@ -162,9 +162,11 @@ def check_options(given: Mapping[str, Any], *kinds: Any) -> None:
     unknown = given.keys() - set(allowed)
     if unknown:
         name = min(unknown)
+        meant = did_you_mean(name, allowed)
+        if name == "params":
+            meant = "; the parameters of its jobs are `config`"
         raise InvalidRequest(
-            f"a schedule has no option {quoted(name)}; there are"
-            f" {', '.join(allowed)}{did_you_mean(name, allowed)}"
+            f"a schedule has no option {quoted(name)}; there are {', '.join(allowed)}{meant}"
         )
 
 

@@ -87,6 +87,7 @@ from horae.errors import (
     DatabaseBusy,
     GroupDoesNotExist,
     GroupNotCancellable,
+    InvalidParameters,
     InvalidRequest,
     JobDoesNotExist,
     JobFailed,
@@ -388,14 +389,22 @@ class Jobs:
             ids: JobIds = []
             if kind.uniqueness is not None or options.after:
                 # Each is compared with those before it, or waits, so they are created one by one.
-                each_new = [new_job(kind, options, item, in_batch=True) for item in given]
+                each_new = list[NewJob]()
+                for position, item in enumerate(given):
+                    try:
+                        each_new.append(new_job(kind, options, item, in_batch=True))
+                    except InvalidParameters as error:
+                        raise error.within(f"values[{position}]") from None
                 ids = self._insert(
                     lambda connection: [create(connection, new)[0].id for new in each_new], session
                 )
             elif given:
                 batch = NewJobs(kind, options)
-                for item in given:
-                    batch.append(item)
+                for position, item in enumerate(given):
+                    try:
+                        batch.append(item)
+                    except InvalidParameters as error:
+                        raise error.within(f"values[{position}]") from None
                 ids = self._insert(partial(create_many, new=batch), session)
             starting.ids = ids
         return ids
@@ -488,7 +497,7 @@ class Jobs:
 
     def _read(self, job_id: int, whose: Whose) -> Job:
         owner = owner_of(whose)
-        of_kind("job id", job_id, int, "a whole number")
+        of_kind("job id", job_id, int, "a whole number, as in job.id")
         job = (
             self._database.autocommit(reading.get, JobId(job_id))
             if abs(job_id) <= LARGEST_ID

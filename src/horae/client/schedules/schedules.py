@@ -133,6 +133,7 @@ class Schedules:
         `check_schedule`. Raises `ScheduleAlreadyExists`, `InvalidParameters`, `InvalidRequest`;
         `CronSyntaxError` also if no time is left.
         """
+        check_options(options, ScheduleKeywords)
         kind = self._registry.resolve(job_type)
         name = schedule_name(kind.type if name is None else name)
         params = self._params(kind, {} if config is None else config)
@@ -184,6 +185,7 @@ class Schedules:
         functions are asked for their days again. `enabled` None leaves a paused schedule paused.
         Raises `ScheduleIsDeclared` for the name of a declared schedule, and what `add` raises.
         """
+        check_options(options, ScheduleKeywords)
         if "next_start" in options:
             raise InvalidRequest(
                 "next_start is a change that is made once: alter the schedule to set it"
@@ -504,7 +506,6 @@ class Schedules:
         options: Mapping[str, Any],
         key: str | None = None,
     ) -> Definition:
-        check_options(options, ScheduleKeywords)
         for calendar in functions_in(options.get("exclude", [])):
             self._registry.add_calendar(calendar)
         queue = queue_name(options.get("queue", kind.queue))

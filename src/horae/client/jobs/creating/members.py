@@ -11,7 +11,7 @@ from horae.client.jobs.creating.new_job import NewJob, NewJobs, new_job
 from horae.client.jobs.creating.observing import with_meta_of
 from horae.client.jobs.creating.rules import After
 from horae.domain.jobs import GroupId, Job, JobId, OnDependencyFailure, OnFailure
-from horae.errors import GroupNotOpen, InvalidRequest
+from horae.errors import GroupNotOpen, InvalidParameters, InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
@@ -73,7 +73,10 @@ class MemberParser:
             if position == LONGEST_CHAIN:
                 raise InvalidRequest(f"a chain has at most {LONGEST_CHAIN:,} jobs")
             kind, values, options = self._parts(f"job {position} of the chain", link)
-            new = new_job(kind, options, values, follows=position > 0)
+            try:
+                new = new_job(kind, options, values, follows=position > 0)
+            except InvalidParameters as error:
+                raise error.within(f"chain[{position}]") from None
             if position > 0:
                 failure = options.on_dependency_failure or OnDependencyFailure.CANCEL
                 new = replace(new, after=After((), OnDependencyFailure(failure)))
@@ -94,7 +97,10 @@ class MemberParser:
             kind, values, options = self._parts(f"member {position}", given)
             if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
                 batch.append(NewJobs(kind, options, self._in_batch))
-            batch[-1].append(values)
+            try:
+                batch[-1].append(values)
+            except InvalidParameters as error:
+                raise error.within(f"members[{position}]") from None
             size += 1
             if size == INSERTED_AT_ONCE:
                 yield batch
