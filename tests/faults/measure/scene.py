@@ -57,10 +57,13 @@ class Verdict:
     def __str__(self) -> str:
         return f"{self.jobs} jobs: failed {self.failed} (never begun {self.never_begun})"
 
-    def problems(self, may_fail: int) -> list[str]:
-        """Return the rules that are broken. `may_fail`: how many bodies that were under way may have failed."""
+    def problems(self, may_fail: int, kills: int = 0) -> list[str]:
+        """Return the rules that are broken. `may_fail`: how many bodies that were under way may have failed.
+
+        `kills`: how many processes were killed, each perhaps after a body was noted as begun and before its first line.
+        """
         counts = {
-            "failed although never begun": self.never_begun,
+            "failed although never begun": self.never_begun if self.never_begun > kills else 0,
             f"failed, more than {may_fail}": self.failed if self.failed > may_fail else 0,
         }
         problems = [f"{count} jobs {rule}" for rule, count in counts.items() if count]

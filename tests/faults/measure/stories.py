@@ -36,7 +36,9 @@ def killed_in_a_backlog(
     scene.until_begun(jobs // 10)
     victim.kill()
     scene.node()
-    return f"over {scene.until_over():.1f} s later", scene.verdict().problems(may_fail=SLOTS)
+    return f"over {scene.until_over():.1f} s later", scene.verdict().problems(
+        may_fail=SLOTS, kills=1
+    )
 
 
 def killed_in_short_bodies(scene: Scene) -> tuple[str, list[str]]:
