@@ -40,6 +40,7 @@ def elsewhere(database: Database) -> Iterator[HintRecorder]:
         yield HintRecorder.on(other.components.wakeup)
 
 
+@pytest.mark.without_redis
 def test_the_first_hint_in_a_while_needs_no_thread(
     horae: Horae, by_outbox: list[Hint], elsewhere: HintRecorder
 ) -> None:
