@@ -40,6 +40,7 @@ def elsewhere(database: Database) -> Iterator[HintRecorder]:
         yield HintRecorder.on(other.components.wakeup)
 
 
+@pytest.mark.direct
 @pytest.mark.without_redis
 def test_the_first_hint_in_a_while_needs_no_thread(
     horae: Horae, by_outbox: list[Hint], elsewhere: HintRecorder
@@ -49,6 +50,7 @@ def test_the_first_hint_in_a_while_needs_no_thread(
     assert by_outbox == []
 
 
+@pytest.mark.direct
 def test_the_sender_itself_hears_it_once(horae: Horae) -> None:
     here = HintRecorder.on(horae.components.wakeup)
     horae.jobs.start("import")

@@ -57,7 +57,8 @@ def limit_jobs(horae: Horae, **limits: Any) -> None:
 @contextmanager
 def own_engine(database: Database) -> Generator[Engine]:
     """The application's own engine on the same database, made as applications do."""
-    engine = create_engine(database.url)
+    behind_pooler: dict[str, Any] = {"connect_args": {"prepare_threshold": None}}
+    engine = create_engine(database.url, **(behind_pooler if database.pooled else {}))
     try:
         yield engine
     finally:
