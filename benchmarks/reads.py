@@ -20,6 +20,7 @@ import psycopg
 from sqlalchemy import Connection, text
 
 from horae import Horae
+from horae.cli.serving.process import tune_garbage_collector
 from horae.domain.history import LENGTHS, Figures, Gauges, Named, floor
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL
@@ -118,6 +119,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the paths to measure")
     given = parser.parse_args()
     slow = False
+    tune_garbage_collector()  # as `horae run` does
     with databases() as urls:
         for kind, url in urls:
             count = given.jobs if kind == "PostgreSQL" else 20_000

@@ -422,10 +422,15 @@ class JobError(HoraeError):
 
 
 class JobFailed(JobError):
-    """The job failed; `error` is the technical text, the message the human readable one."""
+    """The job failed; `error` is the technical text, the message the human readable one.
+
+    A traceback shows both.
+    """
 
     def __init__(self, job_id: int, error: str, human_readable_error: str) -> None:
         super().__init__(human_readable_error or error)
+        if human_readable_error:
+            self.add_note(error)
         self.job_id = job_id
         self.error = error
         self.human_readable_error = human_readable_error

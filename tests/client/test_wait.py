@@ -130,6 +130,7 @@ async def test_a_failure_is_raised_with_both_its_texts(horae: Horae) -> None:
         with pytest.raises(JobFailed) as caught:
             await horae.aio.jobs.wait(job.id, timeout="20s")
     assert caught.value.error == "ZeroDivisionError: division by zero"
+    assert caught.value.__notes__ == [caught.value.error]
     assert str(caught.value) == "Nothing can be shared among nobody: division by zero."
     [attempt] = horae.jobs.attempts(job.id)
     assert attempt.traceback is not None
