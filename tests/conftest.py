@@ -17,6 +17,7 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from horae.storage.engine import unreadable_rows
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness import bytecode
@@ -268,6 +269,12 @@ def tables_of(request: pytest.FixtureRequest) -> str:
     """Return the statement of the mark `tables`; empty if the test has none."""
     mark = request.node.get_closest_marker("tables")
     return mark.args[0] if mark else ""
+
+
+@pytest.fixture(autouse=True)
+def _no_unreadable_rows() -> None:
+    """Forget the rows of earlier tests in this process, which are problems of the overview for some minutes."""
+    unreadable_rows.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -19,12 +19,6 @@ from tests.harness.applications import claim_as_another_node, execute
 from tests.harness.nodes import running_node, until_state
 
 
-@pytest.fixture(autouse=True)
-def no_unreadable_rows() -> None:
-    """Forget the rows of earlier tests in this process, which are problems of the overview."""
-    unreadable_rows.clear()
-
-
 async def test_a_queue_is_held_with_a_note_and_opened_again(horae: Horae, client: Client) -> None:
     horae.jobs.start("rebuild_index", queue="slow")
     root = client("root")

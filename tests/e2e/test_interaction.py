@@ -43,8 +43,7 @@ def test_the_cursor_stays_with_its_job_when_others_come(page: Page, held: Served
 
 
 def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
-    for _ in range(26):
-        held.begin("import_people", rows=1)
+    newest_job = [held.begin("import_people", rows=1) for _ in range(26)][-1]
     page.goto("jobs?size=25")
     older = page.get_by_test_id("older")
     older.focus()
@@ -56,7 +55,11 @@ def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
     page.keyboard.press("Enter")
     expect(newest).to_have_count(0)
     assert page.evaluate(FOCUSED) == "content"
-    page.get_by_test_id("jobs").get_by_role("link").first.focus()
+    first = page.get_by_test_id("jobs").get_by_role("link").first
+    expect(first).to_have_attribute(
+        "href", f"/jobs/{newest_job}"
+    )  # until then the old page is shown
+    first.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("job-state")).to_be_visible()
     assert page.evaluate(FOCUSED) == "content"

@@ -43,13 +43,6 @@ BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def none_named() -> Iterator[None]:
-    unreadable_rows.clear()
-    yield
-    unreadable_rows.clear()
-
-
 @pytest.fixture
 def horae(database: Database) -> Iterator[Horae]:
     with application(database) as horae:
