@@ -38,7 +38,11 @@ BESIDE = {*OF_THEIR_OWN, Reason.BACKFILL}
 def known_of(history: History, moment: datetime) -> KnownSchedule:
     """What the tables would say around a moment."""
     snapshot = history.snapshot
-    rows = sorted(history.ticks, key=lambda ticks: ticks.first)
+    rows = sorted(history.ticks, key=first_of)
+    at = max((each for each in rows if each.first <= moment), key=first_of, default=None)
+    if at is not None and at.last < moment and at.reason in BESIDE:
+        below = [each for each in rows if each.first <= moment and each.reason not in BESIDE]
+        at = below[-1] if below and below[-1].last >= moment else at
     return KnownSchedule(
         rules=snapshot.rules,
         created_at=START,
@@ -49,7 +53,7 @@ def known_of(history: History, moment: datetime) -> KnownSchedule:
         disabled=snapshot.disabled,
         change=snapshot.change,
         oldest=rows[0].first if rows else None,
-        at=max((each for each in rows if each.first <= moment), key=first_of, default=None),
+        at=at,
         following=min((each for each in rows if each.first > moment), key=first_of, default=None),
     )
 

@@ -77,6 +77,22 @@ def test_a_pause_is_told_with_who_made_it_and_why(driver: Driver) -> None:
     assert (why.note, why.paused_at) == ("until the disk is mended", MONDAY)
 
 
+def test_a_run_by_hand_during_a_pause_hides_no_time_of_the_pause(driver: Driver) -> None:
+    driver.horae.schedules.add("work", name="hourly", cron="0 * * * *")
+    driver.horae.schedules.pause("hourly", "until the disk is mended")
+    driver.clock.advance(hours=1.5)
+    driver.horae.schedules.run_now("hourly")
+    by_hand = driver.horae.schedules.ticks("hourly")[0].nominal_time
+    (claim,) = driver.claim()
+    driver.end(claim)
+    driver.clock.advance(hours=2)
+    driver.horae.schedules.resume("hourly")
+    for hours, reason in ((1, "paused"), (1.5, "manual"), (2, "paused"), (3, "paused")):
+        moment = by_hand if hours == 1.5 else MONDAY + hours * HOUR
+        why = driver.horae.schedules.why("hourly", moment)
+        assert (why.kind, why.reason) == ("decided", reason), hours
+
+
 def test_a_missed_time_says_when_no_node_was_up(driver: Driver) -> None:
     nightly(driver, catch_up="none")
     first = register(driver, "first")

@@ -54,9 +54,9 @@ class WhyKind(StrEnum):
 class KnownSchedule:
     """What is stored about a schedule, with the rows of the ledger around a moment.
 
-    `at`: the last row that begins at or before the moment; `following`: the first one after it;
-    `oldest`: the first nominal time in the ledger. `executing`: whether a run blocks further runs;
-    `everything_paused`: whether all schedules are.
+    `at`: the row that stands for the moment, or else the last one that begins before it;
+    `following`: the first one after it; `oldest`: the first nominal time in the ledger.
+    `executing`: whether a run blocks further runs; `everything_paused`: whether all schedules are.
     """
 
     rules: Rules

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobId
-from horae.domain.schedules import Decision, Reason
+from horae.domain.schedules import OF_THEIR_OWN, Decision, Reason
 from horae.domain.times import MICROSECOND
 from horae.storage.engine import (
     Instant,
@@ -140,6 +140,9 @@ SEARCHED: Final = (
 )
 _moment: Final = bindparam("moment", type_=Instant())
 AT: Final = NEWEST_FIRST.where(ticks.c.nominal_time <= _moment).limit(1)
+IS_BESIDE: Final = frozenset({*OF_THEIR_OWN, Reason.BACKFILL})
+"""The reasons of rows that may lie between the times of another row, such as of a long pause."""
+BELOW_THOSE_BESIDE: Final = AT.where(ticks.c.reason.not_in([each.value for each in IS_BESIDE]))
 FOLLOWING: Final = (
     select(ticks)
     .where(_of_schedule, ticks.c.nominal_time > _moment)
@@ -259,8 +262,9 @@ class LedgerPage:
 class LedgerRows:
     """The rows of a ledger around a moment.
 
-    `at`: the last one that begins at or before it; `following`: the first one after it;
-    `previous_run`: the last run before it. `oldest`: the first nominal time of the ledger.
+    `at`: the one that stands for it, or else the last one that begins before it; `following`: the
+    first one after it; `previous_run`: the last run before it. `oldest`: the first nominal time of
+    the ledger.
     """
 
     at: StoredTicks | None
@@ -281,8 +285,13 @@ def around(connection: Connection, schedule_id: int, moment: datetime) -> Ledger
         )
         return next(iter(rows), None)
 
+    at = one(AT)
+    if at is not None and at.until < moment and at.reason in IS_BESIDE:
+        below = one(BELOW_THOSE_BESIDE)
+        if below is not None and below.until >= moment:
+            at = below
     return LedgerRows(
-        at=one(AT),
+        at=at,
         following=one(FOLLOWING),
         previous_run=one(PREVIOUS_RUN),
         oldest=connection.execute(OLDEST, values).scalar_one(),
