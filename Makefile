@@ -32,7 +32,7 @@ dev: .venv/dev ## Create .venv with what `make test-fast` needs: the package, py
 	touch $@
 
 test-fast: dev ## Run the tests that need no other program, on SQLite (ARGS="-k cron" selects some)
-	@HORAE_EXAMPLES=15 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
+	@HORAE_EXAMPLES=15 $(BIN)/python -m pytest -n 5 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
 
 install: .venv/installed ## Create .venv with the locked requirements and the package itself
 
