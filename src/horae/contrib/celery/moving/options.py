@@ -45,7 +45,8 @@ def _queue(app: Any, task: Any, code: TaskCode) -> None:
 
 
 def _retries(_app: Any, task: Any, code: TaskCode) -> None:
-    retried, by_hand = tuple(getattr(task, "autoretry_for", ())), _calls_retry(task)
+    retried: tuple[type[BaseException], ...] = tuple(getattr(task, "autoretry_for", ()))
+    by_hand = _calls_retry(task)
     if not (retried or by_hand):
         return
     settings = dict(getattr(task, "retry_kwargs", {}))
