@@ -45,7 +45,7 @@ def _queue(app: Any, task: Any, code: TaskCode) -> None:
 
 
 def _retries(_app: Any, task: Any, code: TaskCode) -> None:
-    retried: tuple[type[BaseException], ...] = tuple(getattr(task, "autoretry_for", ()))
+    retried: Any = tuple(getattr(task, "autoretry_for", ()))
     by_hand = _calls_retry(task)
     if not (retried or by_hand):
         return
