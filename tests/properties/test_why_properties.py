@@ -11,7 +11,7 @@ from horae.domain.cron.expression import CronExpression
 from horae.domain.schedules.planning_state import Due, Resumed
 from horae.domain.schedules.schedule import CatchUp, DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome
-from horae.domain.schedules.tick import OF_THEIR_OWN, Decision, Reason, Ticks
+from horae.domain.schedules.tick import BESIDE, Decision, Ticks
 from horae.domain.schedules.timeline import Timeline
 from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.schedules.why import (
@@ -32,7 +32,6 @@ from tests.properties.schedule_strategies import (
 from tests.properties.test_plan_properties import History, step
 
 MOST_LISTED = 200
-BESIDE = {*OF_THEIR_OWN, Reason.BACKFILL}
 
 
 def known_of(history: History, moment: datetime) -> KnownSchedule:

@@ -47,6 +47,7 @@ from horae.domain.schedules.schedule import (
 from horae.domain.schedules.skipping import gaps_of, spans_of
 from horae.domain.schedules.statistics import RunOutcome, Statistics
 from horae.domain.schedules.tick import (
+    BESIDE,
     OF_THEIR_OWN,
     ON_TIME_WITHIN,
     REASONS,
@@ -58,6 +59,7 @@ from horae.domain.schedules.timeline import Timeline
 from horae.domain.schedules.trigger import CronTrigger, IntervalTrigger, Trigger, parse_trigger
 
 __all__ = [
+    "BESIDE",
     "CALENDAR",
     "MAX_CLOCK_STEP_BACK",
     "NEXT_STATE",

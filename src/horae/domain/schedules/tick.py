@@ -90,6 +90,8 @@ REASONS: Final = {
 
 OF_THEIR_OWN: Final = frozenset({Reason.MANUAL, Reason.RETRY, Reason.MOVED})
 """The reasons of runs at times of their own, which are no nominal times of the trigger."""
+BESIDE: Final = OF_THEIR_OWN | {Reason.BACKFILL}
+"""The reasons of rows that may lie between the times of another row, such as that of a pause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobId
-from horae.domain.schedules import OF_THEIR_OWN, Decision, Reason
+from horae.domain.schedules import BESIDE, Decision, Reason
 from horae.domain.times import MICROSECOND
 from horae.storage.engine import (
     Instant,
@@ -140,9 +140,7 @@ SEARCHED: Final = (
 )
 _moment: Final = bindparam("moment", type_=Instant())
 AT: Final = NEWEST_FIRST.where(ticks.c.nominal_time <= _moment).limit(1)
-IS_BESIDE: Final = frozenset({*OF_THEIR_OWN, Reason.BACKFILL})
-"""The reasons of rows that may lie between the times of another row, such as of a long pause."""
-BELOW_THOSE_BESIDE: Final = AT.where(ticks.c.reason.not_in([each.value for each in IS_BESIDE]))
+AT_NOT_BESIDE: Final = AT.where(ticks.c.reason.not_in([each.value for each in BESIDE]))
 FOLLOWING: Final = (
     select(ticks)
     .where(_of_schedule, ticks.c.nominal_time > _moment)
@@ -286,10 +284,10 @@ def around(connection: Connection, schedule_id: int, moment: datetime) -> Ledger
         return next(iter(rows), None)
 
     at = one(AT)
-    if at is not None and at.until < moment and at.reason in IS_BESIDE:
-        below = one(BELOW_THOSE_BESIDE)
-        if below is not None and below.until >= moment:
-            at = below
+    if at is not None and at.until < moment and at.reason in BESIDE:
+        around_it = one(AT_NOT_BESIDE)
+        if around_it is not None and around_it.until >= moment:
+            at = around_it
     return LedgerRows(
         at=at,
         following=one(FOLLOWING),
