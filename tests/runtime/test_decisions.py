@@ -56,6 +56,21 @@ async def test_a_traceback_begins_with_the_body(horae: Horae, style: str) -> Non
     assert frames[-1].startswith(str(Path(horae_package.__file__).parent))
 
 
+async def test_a_traceback_has_the_frames_of_a_package_beside_horae(horae: Horae) -> None:
+    file = f"{Path(horae_package.__file__).parent}_shop/jobs.py"
+    names: dict[str, Any] = {}
+    exec(
+        compile("def fail():\n    raise ValueError('no')\ndef body():\n    fail()", file, "exec"),
+        names,
+    )
+    horae.job(names["body"])
+    async with running_node(horae, timing=POLLS_QUICKLY):
+        job = await horae.aio.jobs.start("body")
+        await until_state(horae, job.id, JobState.FAILED)
+    [attempt] = horae.jobs.attempts(job.id)
+    assert re.findall(r'File "(.+)", line', str(attempt.traceback)) == [file, file]
+
+
 @pytest.mark.parametrize("style", ["thread", "coroutine", "transaction"])
 async def test_a_snooze_waits_and_does_not_count(horae: Horae, style: str) -> None:
     seen = list[int]()

@@ -1,6 +1,7 @@
 """Loads an application by `module:attribute`, also from the current directory."""
 
 import importlib
+import os
 import sys
 import sysconfig
 import traceback
@@ -13,7 +14,7 @@ from horae.app import Horae
 from horae.errors import ConfigurationError
 
 _OF_OTHERS: Final = (
-    str(Path(__file__).parents[1]),
+    f"{Path(__file__).parents[1]}{os.sep}",
     "<frozen ",
     sysconfig.get_path("stdlib"),
     sysconfig.get_path("purelib"),

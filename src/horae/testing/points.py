@@ -6,6 +6,7 @@ until the process ends.
 """
 
 import inspect
+import os
 import sysconfig
 import threading
 from collections.abc import Awaitable, Callable, Generator
@@ -23,7 +24,7 @@ LONGEST_TEXT: Final = 60
 _LIBRARIES: Final = tuple(
     {
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        str(Path(horae.errors.__file__).parent),
+        f"{Path(horae.errors.__file__).parent}{os.sep}",
         "<",
     }
 )

@@ -1,5 +1,6 @@
 """The outcome of a body that raised an exception or was stopped."""
 
+import os
 import traceback
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +28,7 @@ from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Ov
 from horae.types import Attempt, JobContext, JobType, failed_text
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
-_PACKAGE: Final = str(Path(__file__).parents[2])
+_PACKAGE: Final = f"{Path(__file__).parents[2]}{os.sep}"
 """How the names of Horae's own files begin."""
 
 log = guarded_log("horae.runtime")
