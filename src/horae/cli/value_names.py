@@ -1,6 +1,6 @@
-"""How the help names the values of options: `N`, `TIME`, `NAME`, and nothing for a flag.
+"""How the help shows texts, and names the values of options: `N`, `TIME`, and nothing for a flag.
 
-Its texts are shown as they are written: Typer would take `[text]` for a style.
+Texts are shown as they are written: Typer would take `[text]` for a style and leave it out.
 """
 
 from functools import partial
@@ -11,7 +11,10 @@ from rich.markup import escape
 
 
 def name_values(command: Any) -> None:
-    """Name no Python types such as `<bool>` in the help of a command and its subcommands."""
+    """Show texts as they are written, and no Python types such as `<bool>`.
+
+    This is for the help of a command and its subcommands.
+    """
     for each in getattr(command, "commands", {}).values():
         name_values(each)
     command.help = escape(command.help or "")
@@ -20,7 +23,7 @@ def name_values(command: Any) -> None:
 
 
 def name_value(parameter: Any) -> None:
-    """Name the value of one option or argument in the help. Idempotent."""
+    """Do this for one option or argument. Idempotent."""
     usual = getattr(parameter, "display_type_rich", None)
     if usual is not None and not isinstance(usual, partial):
         parameter.display_type_rich = partial(_display_type, parameter, usual)
