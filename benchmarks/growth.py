@@ -46,8 +46,8 @@ NUMBERED: Final = {
         numbered AS (SELECT n, horae_now() - (:all - n) * (2592000000000 / :all) AS at FROM numbers)""",
 }
 ATTEMPTS: Final = """
-    INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome)
-    SELECT id, 1, 1, 'n1', started_at, finished_at, state FROM horae_jobs WHERE id > :after AND lease = 1
+    INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome, error)
+    SELECT id, 1, 1, 'n1', started_at, finished_at, state, error FROM horae_jobs WHERE id > :after AND lease = 1
 """
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import Connection, text
 
+from benchmarks.growth import ATTEMPTS, NUMBERED
 from horae import Horae
 from horae.cli.serving.process import tune_garbage_collector
 from horae.domain.history import LENGTHS, Figures, Gauges, Named, floor
@@ -85,7 +86,7 @@ PATHS: Final = (
     "/api/history/types/?span=7d",
     "/api/history/types/?span=30d",
 )
-_COLUMNS: Final = """
+_JOBS: Final = """
     INSERT INTO horae_jobs (type, queue, priority, state, owner, params, error, human_readable_error, lease, attempt,
                             run_at, created_at, updated_at, started_at, finished_at)
     SELECT 'type-' || (n % 20), 'queue-' || (n % 60), 0,
@@ -94,21 +95,12 @@ _COLUMNS: Final = """
            CASE WHEN n % 40 = 0 AND n % 50 <> 1 THEN 'TimeoutError: host-' || (n % 97) END,
            CASE WHEN n % 40 = 0 AND n % 50 <> 1 THEN 'Too slow.' END,
            CASE WHEN n % 50 = 1 THEN 0 ELSE 1 END, CASE WHEN n % 50 = 1 THEN 0 ELSE 1 END,
-           at, at, at, CASE WHEN n % 50 <> 1 THEN at END, CASE WHEN n % 50 <> 1 THEN at END
+           at, at, at, CASE WHEN n % 50 <> 1 THEN at END, CASE WHEN n % 50 <> 1 THEN at END FROM numbered
 """
-FILL: Final = {
-    POSTGRESQL: _COLUMNS.format(params="jsonb_build_object('path', '/data/' || n || '.csv')")
-    + """FROM (SELECT n, now() - (:count - n) * interval '1 day' * 30 / :count AS at
-               FROM generate_series(1, :count) n) numbered""",
-    "sqlite": "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count),"
-    " numbered AS (SELECT n, horae_now() - (:count - n) * (2592000000000 / :count) AS at FROM numbers)"
-    + _COLUMNS.format(params="json_object('path', '/data/' || n || '.csv')")
-    + "FROM numbered",
+_PARAMS: Final = {
+    POSTGRESQL: "jsonb_build_object('path', '/data/' || n || '.csv')",
+    "sqlite": "json_object('path', '/data/' || n || '.csv')",
 }
-ATTEMPTS: Final = """
-    INSERT INTO horae_job_attempts (job_id, lease, attempt, node_id, started_at, finished_at, outcome, error)
-    SELECT id, 1, 1, 'n1', started_at, finished_at, state, error FROM horae_jobs WHERE state IN ('finished', 'failed')
-"""
 
 
 def main() -> int:
@@ -175,10 +167,11 @@ def fill(horae: Horae, database: Database, url: str, count: int) -> dict[str, An
         horae.schedules.add("work", name=f"schedule {number}", cron=f"{number} * * * *").id
         for number in range(25)
     ]
+    jobs = NUMBERED[database.dialect] + _JOBS.format(params=_PARAMS[database.dialect])
     database.transact(
-        lambda connection: connection.execute(text(FILL[database.dialect]), {"count": count})
+        lambda connection: connection.execute(text(jobs), {"first": 1, "last": count, "all": count})
     )
-    database.transact(lambda connection: connection.execute(text(ATTEMPTS)))
+    database.transact(lambda connection: connection.execute(text(ATTEMPTS), {"after": 0}))
     database.transact(fill_history, datetime.now(UTC))
     if database.dialect == POSTGRESQL:  # as autovacuum does within minutes
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:

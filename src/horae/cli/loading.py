@@ -1,25 +1,16 @@
 """Loads an application by `module:attribute`, also from the current directory."""
 
 import importlib
-import os
 import sys
-import sysconfig
 import traceback
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from horae.app import Horae
 from horae.errors import ConfigurationError
-
-_OF_OTHERS: Final = (
-    f"{Path(__file__).parents[1]}{os.sep}",
-    "<frozen ",
-    sysconfig.get_path("stdlib"),
-    sysconfig.get_path("purelib"),
-)
-"""How the files begin whose lines the author of an application cannot change."""
+from horae.foreign_files import FOREIGN
 
 
 def load(reference: str) -> Horae:
@@ -88,7 +79,7 @@ def _place_of(error: Exception) -> str:
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_OF_OTHERS)]
+    own = [frame for frame in frames if not frame.filename.startswith(FOREIGN)]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
 
 

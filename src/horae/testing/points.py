@@ -6,29 +6,18 @@ until the process ends.
 """
 
 import inspect
-import os
-import sysconfig
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
 
-import horae.errors
+from horae.foreign_files import FOREIGN
 
 STATEMENT, COMMIT, AWAIT, PROGRESS, END = "statement", "commit", "await", "progress", "end"
 LONGEST_TEXT: Final = 60
 """Maximum number of characters of a statement that a point shows."""
-_LIBRARIES: Final = tuple(
-    {
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        f"{Path(horae.errors.__file__).parent}{os.sep}",
-        "<",
-    }
-)
-"""Prefixes of the names of files that do not belong to the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +106,7 @@ class Tracer:
         frame = inspect.currentframe()
         while frame is not None:
             name = frame.f_code.co_filename
-            if name == self.own_file or not name.startswith(_LIBRARIES):
+            if name == self.own_file or not name.startswith(FOREIGN):
                 return f"{name}:{frame.f_lineno}"
             frame = frame.f_back
         return _line_of(self._body, self.own_file)
@@ -128,7 +117,7 @@ def _line_of(body: Any, own_file: str) -> str | None:
     found: str | None = None
     while (frame := getattr(body, "cr_frame", None)) is not None:
         name = frame.f_code.co_filename
-        if name == own_file or not name.startswith(_LIBRARIES):
+        if name == own_file or not name.startswith(FOREIGN):
             found = f"{name}:{frame.f_lineno}"
         body = body.cr_await
     return found

@@ -29,7 +29,6 @@ from horae.client.jobs.creating import (
     NewJob,
     NewJobs,
     RunsInline,
-    RunsOperation,
     SharedInserts,
     add_to_open,
     create,
@@ -207,14 +206,12 @@ class Jobs:
         """
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
+        self._may_wait = may_wait
         self.reads: Reads = reads or database
         self.inserts = inserts or SharedInserts(database, wakeup)
         self.observers = observers
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
-        self._until_done: RunsOperation = (
-            partial(with_retries, bound=limits.contention) if may_wait else once
-        )
         self.waits = BodyWaits(database, live)
         self._groups = GroupCanceller(database, live, wakeup)
         self._canceller = JobCanceller(
@@ -386,27 +383,26 @@ class Jobs:
         check_batch(kind, options, len(given))
         with observed(self.observers, kind, options, count=len(given)) as starting:
             options = with_meta_of(starting, options)
-            ids: JobIds = []
-            if kind.uniqueness is not None or options.after:
-                # Each is compared with those before it, or waits, so they are created one by one.
-                each_new = list[NewJob]()
-                for position, item in enumerate(given):
-                    try:
+            if not given:
+                return []
+            # A job that is compared with those before it, or waits, is created by itself.
+            alone = kind.uniqueness is not None or options.after
+            each_new, batch = list[NewJob](), NewJobs(kind, options)
+            for position, item in enumerate(given):
+                try:
+                    if alone:
                         each_new.append(new_job(kind, options, item, in_batch=True))
-                    except InvalidParameters as error:
-                        raise error.within(f"values[{position}]") from None
-                ids = self._insert(
-                    lambda connection: [create(connection, new)[0].id for new in each_new], session
-                )
-            elif given:
-                batch = NewJobs(kind, options)
-                for position, item in enumerate(given):
-                    try:
+                    else:
                         batch.append(item)
-                    except InvalidParameters as error:
-                        raise error.within(f"values[{position}]") from None
-                ids = self._insert(partial(create_many, new=batch), session)
-            starting.ids = ids
+                except InvalidParameters as error:
+                    raise error.within(f"values[{position}]") from None
+
+            def create_all(connection: Connection) -> JobIds:
+                if alone:
+                    return [create(connection, new)[0].id for new in each_new]
+                return create_many(connection, batch)
+
+            starting.ids = ids = self._insert(create_all, session)
         return ids
 
     def _insert(
@@ -434,6 +430,11 @@ class Jobs:
             return created
 
         return self._until_done(attempt)
+
+    def _until_done(self, operation: Callable[[], T]) -> T:
+        if self._may_wait:
+            return with_retries(operation, self.limits.contention)
+        return once(operation)
 
     def _run_here(self, new: NewJob, session: Within | None) -> Job:
         """Create a job and run it in this thread."""

@@ -28,7 +28,7 @@ AHEAD: Final = 8
 """The coming times are those of the next eighth of the period."""
 MOST_COMING: Final = 24
 """Maximum number of coming times of one lane."""
-_OF_THEIR_OWN: Final = frozenset({Reason.ON_TIME, Reason.MANUAL, Reason.RETRY, Reason.BACKFILL})
+_NEVER_LATE: Final = frozenset({Reason.ON_TIME, Reason.MANUAL, Reason.RETRY, Reason.BACKFILL})
 """The reasons of runs that are not late, whenever they started."""
 
 
@@ -150,8 +150,8 @@ def outcome_of(row: LaneRow) -> LaneOutcome:
             return LaneOutcome.RUNNING
         case Decision.FIRED:
             is_late = row.decided_at - row.nominal_time > ON_TIME_WITHIN
-            own = row.reason in _OF_THEIR_OWN
-            return LaneOutcome.LATE if is_late and not own else LaneOutcome.RAN
+            may_be_late = row.reason not in _NEVER_LATE
+            return LaneOutcome.LATE if is_late and may_be_late else LaneOutcome.RAN
 
 
 def _marks(rows: Iterable[LaneRow], start: datetime, cell: timedelta) -> Iterable[Mark]:

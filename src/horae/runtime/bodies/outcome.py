@@ -1,10 +1,8 @@
 """The outcome of a body that raised an exception or was stopped."""
 
-import os
 import traceback
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -22,14 +20,13 @@ from horae.domain.jobs import (
 )
 from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
+from horae.foreign_files import OF_HORAE
 from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType, failed_text
 
 INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
-_PACKAGE: Final = f"{Path(__file__).parents[2]}{os.sep}"
-"""How the names of Horae's own files begin."""
 
 log = guarded_log("horae.runtime")
 
@@ -126,6 +123,6 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
 def _frames_of_body(error: BaseException) -> TracebackType | None:
     """Leave out the frames by which Horae called the body: they are the same for every job."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(OF_HORAE):
         frames = frames.tb_next
     return frames or error.__traceback__

@@ -6,7 +6,6 @@ in the way. A job that a rule forbids leaves nothing behind.
 """
 
 from horae.client.jobs.creating.contention import (
-    RunsOperation,
     TryAgain,
     once,
     with_retries,
@@ -52,7 +51,6 @@ __all__ = [
     "NewJob",
     "NewJobs",
     "RunsInline",
-    "RunsOperation",
     "SharedInserts",
     "TryAgain",
     "add_members",

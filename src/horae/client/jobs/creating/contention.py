@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from horae.errors import DatabaseBusy
 from horae.storage.jobs import Contended
@@ -26,20 +26,12 @@ MOST_BOUNDS: Final = 10
 """Maximum wait as a multiple of the bound, while different transactions are in the way."""
 
 
-class RunsOperation(Protocol):
-    """Runs an operation that may raise `Contended`.
-
-    A method of `Jobs` returns what this returns, and does nothing after it: for coroutines it
-    raises `TryAgain` here, and only the operation is run later.
-    """
-
-    def __call__(self, operation: Callable[[], T], /) -> T:
-        """Return the result of the operation once it succeeds."""
-        ...
-
-
 class TryAgain(DatabaseBusy):
-    """Another transaction blocked this one; `operation` is the rest of the raising method."""
+    """Another transaction blocked this one; `operation` is the rest of the raising method.
+
+    A method of `Jobs` returns what its operation returns, and does nothing after it: for coroutines
+    only the operation is run later.
+    """
 
     def __init__(self, error: DatabaseBusy, operation: Callable[[], Any]) -> None:
         super().__init__(str(error))

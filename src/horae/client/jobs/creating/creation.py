@@ -1,10 +1,11 @@
 """Creates jobs in a transaction: guards their rules, inserts them and calls `after_creation`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
@@ -16,6 +17,8 @@ from horae.storage.jobs import NO_META, Contended, Inserted, JobRow, creation, r
 from horae.storage.jobs.search import parameters
 from horae.types import has_hook
 from horae.types.parameters import MappedParameters
+
+T = TypeVar("T")
 
 
 def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
@@ -31,14 +34,8 @@ def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
     locked = () if new.after is None else new.after.lock(connection, row.owner)
     inserted, contended = None, None
     if row.is_guarded or new.max_count is not None:
-        try:
-            inserted = creation.add_guarded(connection, row, new.max_count)
-        except Contended as error:
-            # A job that is already committed decides without a turn at the lock, so that any
-            # number of callers can be refused at once.
-            if not sees_what_others_commit(connection):
-                raise
-            contended = error
+        add = partial(creation.add_guarded, connection, row, new.max_count)
+        inserted, contended = _in_turn(connection, add)
     else:
         inserted = creation.add(connection, row)
     if inserted is None:
@@ -57,6 +54,20 @@ def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
         job = new.after.hold_back(connection, job, locked)
     new.job_type.after_creation(job, new.values, connection)
     return job, True
+
+
+def _in_turn(connection: Connection, call: Callable[[], T]) -> tuple[T | None, Contended | None]:
+    """Return the result of a call that takes a lock, or its error.
+
+    A job that is already committed decides without a turn at the lock, so that any number of
+    callers can be refused at once.
+    """
+    try:
+        return call(), None
+    except Contended as error:
+        if not sees_what_others_commit(connection):
+            raise
+        return None, error
 
 
 def create_once(connection: Connection, new: NewJob) -> tuple[Job, bool]:
@@ -94,13 +105,8 @@ def create_many(
         rule.guard(connection, template)
     max_count = max_count_of(kind, template.owner, in_batch=new.in_batch)
     if max_count is not None and template.owner is not None:
-        contended = None
-        try:
-            creation.lock_limit(connection, template.owner, kind.type)
-        except Contended as error:
-            if not sees_what_others_commit(connection):
-                raise
-            contended = error
+        lock = partial(creation.lock_limit, connection, template.owner, kind.type)
+        _, contended = _in_turn(connection, lock)
         if creation.count_open(connection, template.owner, kind.type) + len(stored) > max_count:
             raise MaxJobCountExceeded(kind.type, template.owner, max_count)
         if contended is not None:
