@@ -1,19 +1,16 @@
 """An option of a start is declared once; the keywords and the flags follow."""
 
-import inspect
-
-import pytest
 import typer
 
 from horae.cli.commands.jobs.jobs import jobs_app
 from horae.cli.start_flags import start_options
-from horae.client.jobs.jobs import Jobs
-from horae.types.options.start_options import OPTIONS, StartOptions
+from horae.types.options.start_options import OPTIONS, StartOptions, options_in
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_each_option_is_a_keyword_of_start(name: str) -> None:
-    assert inspect.signature(Jobs.start).parameters[name].default is None
+def test_keywords_are_options_or_parameters() -> None:
+    options, values = options_in({"path": "a.csv", "priority": 3, "queue": None})
+    assert (options, values) == (StartOptions(priority=3), {"path": "a.csv"})
+    assert options_in({"path": None}) == (StartOptions(), {"path": None})
 
 
 def test_each_option_is_a_flag_of_the_command() -> None:

@@ -214,14 +214,6 @@ def test_a_parameter_with_the_name_of_an_option_is_refused(option: str) -> None:
     declared(params=model, request_model=Path3)  # which makes the others of it
 
 
-def test_the_options_of_start_are_the_reserved_names() -> None:
-    arguments = inspect.signature(Jobs.start).parameters.values()
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    names = {argument.name for argument in arguments if argument.kind not in variadic}
-    assert names - {"self"} == START_OPTIONS
-    assert set(StartOptions.__dataclass_fields__) <= START_OPTIONS
-
-
 def test_the_keywords_of_a_function_are_attributes_of_a_type() -> None:
     assert {"name", "transaction"} <= JobKeywords.__annotations__.keys()
     missing = {name for name in JobKeywords.__annotations__ if not hasattr(JobType, name)}
@@ -502,9 +494,9 @@ def test_unknown_options_are_refused_with_those_there_are(option: str, advice: s
         JobFunction(names, **options)
 
 
-def test_each_option_of_start_is_declared_once() -> None:
-    taken = set(inspect.signature(Jobs.start).parameters) - {"self", "by_position", "values"}
-    assert taken == START_OPTIONS
+def test_the_options_of_start_are_the_reserved_names() -> None:
+    taken = set(inspect.signature(Jobs.start).parameters) - {"self", "by_position", "keywords"}
+    assert taken | set(StartOptions.__dataclass_fields__) == START_OPTIONS
 
 
 def test_an_unknown_isolation_level_is_refused() -> None:

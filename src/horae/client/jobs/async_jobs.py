@@ -26,7 +26,7 @@ from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Registry, Timeout, seconds_of
 from horae.types.large_values import is_reference
-from horae.types.options import OPTIONS, StartOptions
+from horae.types.options import StartOptions, options_in
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")
@@ -106,18 +106,14 @@ class AsyncJobs(OnThreads[Jobs]):
         /,
         *by_position: Any,
         session: AsyncWithin | None = None,
-        **options: Any,
+        sync: bool = False,
+        **keywords: Any,
     ) -> Job:
         """Create a job; see `Jobs.start`."""
-        sync = options.pop("sync", False)
-        values = {name: value for name, value in options.items() if name not in OPTIONS}
-        named = {name: value for name, value in options.items() if name not in values}
-        given = {name: value for name, value in named.items() if value is not None}
+        options, values = options_in(keywords)
         if by_position:
-            values = {**self.client.named(job_type, by_position, values)}
-        return await self.create(
-            job_type, values, StartOptions(**given), session=session, sync=sync
-        )
+            values = self.client.named(job_type, by_position, values)
+        return await self.create(job_type, values, options, session=session, sync=sync)
 
     async def create(
         self,

@@ -53,7 +53,6 @@ from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.searching import SEARCH_TIME, search_for
 from horae.client.jobs.typed_starts import Within, typed_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended
-from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
     BULK_TYPE,
     EVERYBODY,
@@ -62,7 +61,6 @@ from horae.domain.jobs import (
     BulkAction,
     BulkPreview,
     Claim,
-    Debounce,
     Group,
     GroupId,
     GroupState,
@@ -70,10 +68,8 @@ from horae.domain.jobs import (
     JobId,
     JobState,
     LogPage,
-    OnDuplicate,
     OnFailure,
     Query,
-    Unique,
     Whose,
     Why,
     check_level,
@@ -119,7 +115,7 @@ from horae.types import (
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.types.large_values import open_value
-from horae.types.options import NO_OPTIONS, OPTIONS, DependencyFailure, StartOptions, check_batch
+from horae.types.options import NO_OPTIONS, StartOptions, check_batch, options_in
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
 
 T = TypeVar("T")
@@ -241,33 +237,18 @@ class Jobs:
         )
 
     @typed_start
-    def start(  # noqa: PLR0913 - the options of a job
+    def start(
         self,
         job_type: JobTypeReference,
         /,
         *by_position: Any,
         session: Within | None = None,
-        owner: str | None = None,
-        run_at: datetime | None = None,
-        delay: Duration | None = None,
-        priority: int | None = None,
-        queue: str | None = None,
-        unique_key: str | None = None,
-        unique: Unique | None = None,
-        on_duplicate: OnDuplicate | None = None,
-        debounce: Duration | Debounce | None = None,
-        expires: Duration | datetime | None = None,
-        max_attempts: int | None = None,
-        backoff: Backoff | None = None,
-        meta: Mapping[str, Any] | None = None,
-        after: Iterable[Job | int] | None = None,
-        on_dependency_failure: DependencyFailure | None = None,
-        weight: int | None = None,
-        tags: Collection[str] | None = None,
         sync: bool = False,
-        **values: Any,
+        **keywords: Any,
     ) -> Job:
-        """Create a job; a node runs it. Other arguments are the job's parameters.
+        """Create a job; a node runs it.
+
+        The keywords are the options of `StartOptions`; others are the job's parameters.
 
         `session`: create it in the caller's transaction, so that it exists if and only if that
         commits. `sync`: run it in this thread, under the same rules and with its retries, and
@@ -280,11 +261,9 @@ class Jobs:
         for a job of `after`, or what `prepare_values` and `after_creation` raise; nothing is left
         then.
         """
-        given = locals()  # read by name, because each option is then written only once here
-        named = {name: value for name in OPTIONS if (value := given[name]) is not None}
-        options = StartOptions(**named) if named else NO_OPTIONS
+        options, values = options_in(keywords)
         if by_position:
-            values = {**self.named(job_type, by_position, values)}
+            values = self.named(job_type, by_position, values)
         return self.create(job_type, values, options, session=session, sync=sync)
 
     def named(
@@ -1193,7 +1172,3 @@ class Jobs:
 def _is_new(created: tuple[Job, bool]) -> bool:
     """Return whether a creation made a job, instead of finding the one with its unique key."""
     return created[1]
-
-
-if missing := OPTIONS.keys() - vars(Jobs)["start"].__kwdefaults__.keys():
-    raise TypeError(f"Jobs.start lacks the options {sorted(missing)}")

@@ -43,6 +43,7 @@ from horae.types.options.start_options import (
     StartOption,
     StartOptions,
     TextForm,
+    options_in,
 )
 from horae.types.options.uniqueness import (
     check_batch,
@@ -81,6 +82,7 @@ __all__ = [
     "limits_of_job",
     "names_in",
     "one_of",
+    "options_in",
     "parse_options",
     "problem_of_hook",
     "refuse_secret_names",

@@ -1,8 +1,8 @@
 """What a caller may decide about one job beyond its parameters.
 
 An option is declared once, as a field of `StartOptions` that says how it is parsed and how the
-command line shows it. `Jobs.start` and `StartKeywords` repeat its name and type for type checkers,
-which is checked at import.
+command line shows it. `StartKeywords` repeats its name and type for type checkers, which is checked
+at import.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -339,5 +339,16 @@ NO_OPTIONS: Final = StartOptions()
 """The options of a call that gives none."""
 START_OPTIONS: Final = frozenset({"job_type", "session", "sync"} | OPTIONS.keys())
 """The arguments of `Jobs.start` that no parameter of a job may have the name of."""
+
+
+def options_in(keywords: Mapping[str, Any]) -> tuple[StartOptions, Mapping[str, Any]]:
+    """Return the options among the keywords of a start, and the others: the job's parameters."""
+    values = {name: value for name, value in keywords.items() if name not in OPTIONS}
+    if len(values) == len(keywords):
+        return NO_OPTIONS, values
+    named = {name: keywords[name] for name in keywords.keys() - values.keys()}
+    return StartOptions(**named), values
+
+
 if unlike := StartKeywords.__annotations__.keys() ^ (START_OPTIONS - {"job_type"}):
     raise TypeError(f"StartKeywords differs from the options of a start: {sorted(unlike)}")
