@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from horae.errors import ConfigurationError
 from horae.live import DatabaseLiveStore, LiveStore
 from horae.settings import Settings
-from horae.storage.engine import Database, identity_of, normalised
-from horae.wakeup import WakeupChannel
+from horae.storage.engine import Database, ReadReplica, identity_of, normalised
+from horae.wakeup import LocalChannel, SilentChannel, WakeupChannel
 
 if TYPE_CHECKING:
     from horae.redis_access.access import RedisAccess
@@ -37,8 +37,6 @@ class Adapters:
         if (url := settings.read_database) is None:
             self.replica = None
         else:
-            from horae.storage.engine import ReadReplica
-
             self.replica = ReadReplica(database, url.get_secret_value())
         self.live = self._live()
         self.wakeup = self._wakeup()
@@ -65,8 +63,6 @@ class Adapters:
         return RedisLiveStore(access, store)
 
     def _wakeup(self) -> WakeupChannel:
-        from horae.wakeup import LocalChannel, SilentChannel
-
         given = self._settings
         if not given.hints:
             return SilentChannel()

@@ -5,21 +5,21 @@ Clients, database and runtime are imported by the methods that first need them: 
 declares job types, or starts jobs and runs none, does not load the rest.
 """
 
+import asyncio
 import sys
 import time
 from collections.abc import Collection, Generator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from horae.api.lazy import Interface, LazyInterface, web_packages_required
-from horae.async_app import AsyncHorae, SyncHorae
 from horae.domain.names import foreign_id
 from horae.errors import ConfigurationError
 from horae.forking import lazy_property
-from horae.opened import GroupsOfBodies, Opened, StartsOfFunctions
+from horae.opened import Opened
 from horae.quoting import quoted
 from horae.types import ApplicationHooks, Declarations, Registry, module_schema
 from horae.types.large_values import large_values_of
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from horae.api.security.actor import Authenticate
     from horae.client.audit import AuditReport
     from horae.client.forecasting import Forecasting
-    from horae.client.jobs import Jobs
-    from horae.client.operations import Limits, Queues
-    from horae.client.schedules import Deployed, Deployments, Schedules
+    from horae.client.jobs import AsyncJobs, Jobs
+    from horae.client.operations import AsyncLimits, AsyncQueues, Limits, Queues
+    from horae.client.schedules import AsyncSchedules, Deployed, Deployments, Schedules
     from horae.runtime.claims import Slots
     from horae.runtime.components import Components, NodeKeywords
     from horae.runtime.node import Node
@@ -77,9 +77,7 @@ class Horae(Declarations):
         hooks = ApplicationHooks(self, module)
         self.opened = self.make_opened(chosen, registry, hooks)
         self.opening = self.opened.opening
-        super().__init__(
-            registry, hooks, GroupsOfBodies(self.opened), StartsOfFunctions(self.opened)
-        )
+        super().__init__(registry, hooks, self.opened, self.opened)
         self._nodes = WeakSet["Node"]()
         self._interfaces: list[LazyInterface] = []
 
@@ -131,11 +129,9 @@ class Horae(Declarations):
         return self.opened.jobs
 
     @lazy_property
-    def aio(self) -> AsyncHorae:
+    def aio(self) -> "AsyncHorae":
         """Clients for async code: `await horae.aio.jobs.start(…)`."""
-        return AsyncHorae(
-            cast(SyncHorae, self)
-        )  # pyright does not see what descriptors return to a protocol
+        return AsyncHorae(self)
 
     @lazy_property
     def schedules(self) -> "Schedules":
@@ -351,6 +347,44 @@ class Horae(Declarations):
         from horae.adapters import opened_database
 
         return opened_database(self.settings)
+
+
+class AsyncHorae:
+    """The clients for async code."""
+
+    def __init__(self, horae: Horae) -> None:
+        self._horae = horae
+        self.opening = horae.opening
+
+    @property
+    def jobs(self) -> "AsyncJobs":
+        """Start, watch and cancel jobs."""
+        return self._horae.opened.async_jobs
+
+    @lazy_property
+    def schedules(self) -> "AsyncSchedules":
+        """Add, change and read schedules."""
+        from horae.client.schedules import AsyncSchedules
+
+        return AsyncSchedules(self._horae.schedules, self._horae.components.database)
+
+    @lazy_property
+    def limits(self) -> "AsyncLimits":
+        """List limits by key with what they hold back, and change their numbers."""
+        from horae.client.operations import AsyncLimits
+
+        return AsyncLimits(self._horae.limits, self._horae.components.database)
+
+    @lazy_property
+    def queues(self) -> "AsyncQueues":
+        """Pause, resume and limit queues, and let owners take turns in them."""
+        from horae.client.operations import AsyncQueues
+
+        return AsyncQueues(self._horae.queues, self._horae.components.database)
+
+    async def migrate(self) -> None:
+        """Create the tables or bring them up to date; see `Horae.migrate`."""
+        await asyncio.to_thread(self._horae.migrate)
 
 
 def _calling_module() -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """What an application opens at its first use: its adapters, and its clients for jobs.
 
 It is made before the clients of the application and handed to them. The bodies of jobs find their
-groups by the same clients.
+groups by the same clients, and functions start their jobs by them.
 """
 
 from collections.abc import Callable, Mapping
@@ -146,6 +146,42 @@ class Opened:
         made = self.components
         return AsyncJobs(self.jobs, made.registry, made.database, made.wakeup)
 
+    def of_body(self, attempt: "Attempt", /) -> "JobGroup":
+        """Return the group of a job, for its body."""
+        from horae.client.jobs import BodyGroup
+
+        return BodyGroup(self.jobs, attempt)
+
+    def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
+        """Return the group of a job, for its body that is a coroutine."""
+        from horae.client.jobs import AsyncBodyGroup
+
+        return AsyncBodyGroup(self.jobs, self.async_jobs, attempt)
+
+    def start(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: "StartOptions",
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job that is started by its function: `import_csv.start(…)`."""
+        return self.jobs.create(job_type, values, options, session=session, sync=sync)
+
+    async def start_async(
+        self,
+        job_type: str,
+        values: Mapping[str, Any],
+        options: "StartOptions",
+        *,
+        session: Any,
+        sync: bool,
+    ) -> Job:
+        """Create a job that is started by its function from a coroutine."""
+        return await self.async_jobs.create(job_type, values, options, session=session, sync=sync)
+
     def close(self) -> None:
         """Send pending notifications and close connections; a later use opens them again."""
         made = vars(self)
@@ -159,54 +195,3 @@ class Opened:
             self.components.database.close()
         for name in ("jobs", "async_jobs", "inline", "components"):
             made.pop(name, None)
-
-
-class GroupsOfBodies:
-    """Finds the groups of the jobs of an application, for their bodies."""
-
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-
-    def of_body(self, attempt: "Attempt", /) -> "JobGroup":
-        """Return the group of a job."""
-        from horae.client.jobs import BodyGroup
-
-        return BodyGroup(self._opened.jobs, attempt)
-
-    def of_coroutine(self, attempt: "Attempt", /) -> "AsyncJobGroup":
-        """Return the group of a job whose body is a coroutine."""
-        from horae.client.jobs import AsyncBodyGroup
-
-        return AsyncBodyGroup(self._opened.jobs, self._opened.async_jobs, attempt)
-
-
-class StartsOfFunctions:
-    """Creates the jobs that are started by their functions: `import_csv.start(…)`."""
-
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-
-    def start(
-        self,
-        job_type: str,
-        values: Mapping[str, Any],
-        options: "StartOptions",
-        *,
-        session: Any,
-        sync: bool,
-    ) -> Job:
-        """Create a job."""
-        return self._opened.jobs.create(job_type, values, options, session=session, sync=sync)
-
-    async def start_async(
-        self,
-        job_type: str,
-        values: Mapping[str, Any],
-        options: "StartOptions",
-        *,
-        session: Any,
-        sync: bool,
-    ) -> Job:
-        """Create a job from a coroutine."""
-        jobs = self._opened.async_jobs
-        return await jobs.create(job_type, values, options, session=session, sync=sync)

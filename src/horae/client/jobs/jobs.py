@@ -48,6 +48,7 @@ from horae.client.jobs.creating import (
     with_meta_of,
     with_retries,
 )
+from horae.client.jobs.explaining import explain
 from horae.client.jobs.filters import owner_of
 from horae.client.jobs.live_reports import live_percentages, with_live_reports
 from horae.client.jobs.searching import SEARCH_TIME, search_for
@@ -579,9 +580,6 @@ class Jobs:
 
         Raises `JobDoesNotExist`.
         """
-        # Few programs ask, and what answers is as large as the claims.
-        from horae.client.jobs.explaining import explain
-
         return explain(self._database, self._registry, self._live, self.get(job_id, owner=owner))
 
     def weight(self, job_id: int, *, owner: Whose = EVERYBODY) -> int:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from typing_extensions import Unpack
@@ -20,7 +20,11 @@ from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT,
 from horae.client.schedules.calendars import past_days, with_calendar_days
 from horae.client.schedules.changes import PutOutcome
 from horae.client.schedules.definition import Definition, alter, definition_of, revision_of
+from horae.client.schedules.lanes import LONGEST, MOST_LANES, ScheduleLanes, lanes_of
+from horae.client.schedules.preview import MOST_TIMES, Preview, preview_of
 from horae.client.schedules.views import ScheduleView, read_view, views_of
+from horae.client.schedules.why import why_of
+from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
@@ -61,11 +65,6 @@ from horae.types import (
 from horae.types import rules_of as rules_given
 from horae.types.parameters import MappedParameters, SecretNotOpened
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
-
-if TYPE_CHECKING:  # what is asked about schedules is imported with the first question
-    from horae.client.schedules.lanes import ScheduleLanes
-    from horae.client.schedules.preview import Preview
-    from horae.client.schedules.why_answer import ScheduleWhy
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -382,24 +381,20 @@ class Schedules:
         ]
         return replace(found, ticks=explained)
 
-    def why(self, reference: Reference, moment: datetime | None = None) -> "ScheduleWhy":
+    def why(self, reference: Reference, moment: datetime | None = None) -> ScheduleWhy:
         """Say why the schedule did or did not run at a moment; by default at the last time it had.
 
         For a moment to come, say what will happen if nothing changes.
         """
-        from horae.client.schedules.why import why_of
-
         if moment is not None:
             check_moment("moment", moment)
         return why_of(self._reads, schedules_row(self._database, reference), moment)
 
-    def lanes(self, schedule_ids: Collection[int], *, hours: int = 24) -> "ScheduleLanes":
+    def lanes(self, schedule_ids: Collection[int], *, hours: int = 24) -> ScheduleLanes:
         """Return what became of the times of some schedules in the last `hours`, and what comes.
 
         At most 100 schedules; those that do not exist are left out.
         """
-        from horae.client.schedules.lanes import LONGEST, MOST_LANES, lanes_of
-
         whole_number("hours", hours, 1)
         if hours > LONGEST or len(schedule_ids) > MOST_LANES:
             raise InvalidRequest(
@@ -415,15 +410,13 @@ class Schedules:
         count: int = 10,
         exclude: Sequence[str] = (),
         **options: Unpack[TriggerKeywords],
-    ) -> "Preview":
+    ) -> Preview:
         """Return what a schedule with these options would do: in words, and its next times.
 
         `after`: from when on; by default from now on. Names in a cron expression, such as `@daily`
         and `MON-FRI`, are translated: `Preview.instead` is the expression to store. Raises what
         `add` raises.
         """
-        from horae.client.schedules.preview import MOST_TIMES, preview_of
-
         if after is not None:
             check_moment("after", after)
         if whole_number("count", count, 1) > MOST_TIMES:
