@@ -39,6 +39,10 @@ class JoinsTransactions(Protocol):
 class AdaptersOfTest(Protocol):
     """Replaces adapters of an application while a test lasts."""
 
+    def keep(self, chosen: "Settings", /) -> "Settings":
+        """Return the settings to use for an application that is bound while the test lasts."""
+        ...
+
     def open(self, database: "Database", /) -> None:
         """Change a database before its first use."""
         ...

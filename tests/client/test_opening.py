@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from horae import Horae, SchemaMismatch
+from horae import DatabaseBusy, Horae, SchemaMismatch
 
 
 def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(
@@ -27,6 +27,17 @@ def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_loc
             job = horae.jobs.start(work, session=connection)
         engine.dispose()
         assert horae.jobs.get(job.id) == job
+
+
+def test_a_transaction_that_prevents_the_tables_from_being_made_is_said(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/horae.db"
+    engine = create_engine(url)
+    with closing(Horae(url, busy_timeout=0.2)) as horae, engine.begin() as connection:
+        connection.execute(text("CREATE TABLE mine (id INTEGER)"))
+        connection.execute(text("INSERT INTO mine VALUES (1)"))
+        with pytest.raises(DatabaseBusy, match=r"cannot be opened: .* call `open\(\)`"):
+            horae.jobs.list()
+    engine.dispose()
 
 
 def test_a_program_makes_the_tables_itself(database_url: str) -> None:

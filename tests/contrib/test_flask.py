@@ -4,16 +4,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask, current_app, session
+from sqlalchemy import create_engine, text
 
 from horae import Actor, Role
 from horae.contrib.flask import FlaskHorae
 from horae.errors import ConfigurationError
 from horae.storage.engine.database import Database
+from horae.testing import testing
 from tests.harness.applications import url_of
 
 pytestmark = pytest.mark.one_database
@@ -79,6 +82,54 @@ def test_a_body_runs_in_the_context_of_the_application_and_leaves_it(horae: Flas
     with app.app_context():
         assert horae.jobs.start(sync, sync=True).result == "shop"
         assert left == ["left", "left"]  # the context of the caller is still in use
+
+
+def test_the_first_view_starts_a_job_in_its_transaction_on_a_new_file(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/shop.db"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE orders (number INTEGER)"))
+    with closing(FlaskHorae(url, busy_timeout=0.2)) as horae:
+
+        @horae.job
+        def ship() -> None: ...
+
+        app = bound(horae)
+
+        @app.post("/orders")
+        def order() -> dict[str, int]:
+            with engine.begin() as connection:
+                connection.execute(text("INSERT INTO orders VALUES (7)"))
+                return {"job": horae.jobs.start(ship, session=connection).id}
+
+        assert app.test_client().post("/orders").get_json() == {"job": 1}
+    engine.dispose()
+
+
+def test_views_that_need_no_jobs_are_answered_while_horae_cannot_be_opened(tmp_path: Path) -> None:
+    with closing(FlaskHorae(f"sqlite:///{tmp_path}/missing/shop.db")) as horae:
+        app = bound(horae)
+        app.get("/")(lambda: "hello")
+        assert app.test_client().get("/").text == "hello"
+
+
+def test_an_application_that_is_made_within_a_test_stays_in_it(tmp_path: Path) -> None:
+    with closing(FlaskHorae()) as horae:
+
+        @horae.job
+        def work() -> None: ...
+
+        app = Flask("shop")
+        app.config["HORAE_DATABASE"] = f"sqlite:///{tmp_path}/shop.db"
+        with testing(horae) as t:
+            horae.init_app(app)
+            work.start()
+            assert len(t.started(work)) == 1
+            assert not (tmp_path / "shop.db").exists()
+            app.config["HORAE_DATABASE"] = "postgresql://shop@db/shop"
+            with pytest.raises(ConfigurationError, match="bind the application before `testing`"):
+                horae.init_app(app)
+        assert horae.settings.database == f"sqlite:///{tmp_path}/shop.db"
 
 
 def test_the_user_comes_from_the_session_of_the_request(horae: FlaskHorae) -> None:

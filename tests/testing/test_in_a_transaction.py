@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, text
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import scoped_session, sessionmaker
 
 from horae import Horae, JobContext, JobState
 from horae.storage.engine.database import Database
@@ -89,8 +89,12 @@ def test_jobs_run_in_the_transaction_of_the_test(
             assert after.execute(text("SELECT count(*) FROM horae_jobs")).scalar_one() == 0
 
 
-def test_a_session_whose_commits_are_savepoints(shop: Shop, connection: Connection) -> None:
-    session = Session(connection, join_transaction_mode="create_savepoint")
+@pytest.mark.parametrize("scoped", [False, True])
+def test_a_session_whose_commits_are_savepoints(
+    shop: Shop, connection: Connection, *, scoped: bool
+) -> None:
+    made = sessionmaker(connection, join_transaction_mode="create_savepoint")
+    session = scoped_session(made) if scoped else made()
     with closing(session), testing(shop.horae, connection=session) as t:
         shop.horae.jobs.start(shop.ship, order=1, session=session)
         session.rollback()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.orm import Session
 
 from horae import (
     Backoff,
@@ -242,6 +243,20 @@ def test_eager(shop: Shop) -> None:
         job = shop.say.start(word="a", again=True)
         assert shop.done == ["a", "a again"]
         assert shop.horae.jobs.get(job.id).result == "A"
+
+
+def test_an_eager_body_uses_the_session_whose_commit_has_started_it(shop: Shop) -> None:
+    with testing(shop.horae, eager=True) as t, Session(t.engine) as session:
+
+        @shop.horae.job
+        def count() -> int:
+            with session.begin():
+                counted: int = session.scalars(text("SELECT count(*) FROM horae_jobs")).one()
+            return counted
+
+        shop.horae.jobs.start(count, session=session)
+        session.commit()
+        assert [job.result for job in t.started(count)] == [1]
 
 
 @both

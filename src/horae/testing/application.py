@@ -1,20 +1,21 @@
 """`testing`: an application works on a temporary database, or in a transaction of the test."""
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session
 
 from horae.app import Horae
 from horae.domain.jobs import Job, JobId, JobState
 from horae.domain.times import Duration, parse_duration
-from horae.errors import HoraeError, InvalidRequest, JobFailed
+from horae.errors import ConfigurationError, HoraeError, InvalidRequest, JobFailed
 from horae.runtime.components import Components
-from horae.storage.engine import Database
+from horae.settings import Settings
+from horae.storage.engine import Database, normalised
 from horae.testing.clocks import FileClock, ServerClock, SetClock, TransactionClock
 from horae.testing.databases import (
     settings_replaced,
@@ -45,7 +46,7 @@ ALONE: Final[dict[str, Any]] = {
 def testing(
     horae: Horae,
     *,
-    connection: Connection | Session | None = None,
+    connection: Connection | Session | scoped_session[Any] | None = None,
     now: datetime | None = None,
     eager: bool = False,
 ) -> "Generator[HoraeTesting]":
@@ -60,7 +61,7 @@ def testing(
     """
     if now is not None and now.tzinfo is None:
         raise InvalidRequest(f"now {now} has no time zone; use an aware datetime")
-    if isinstance(connection, Session):
+    if isinstance(connection, Session | scoped_session):
         # A session may work in a savepoint of the connection that it was made with.
         bind = connection.get_bind()
         connection = bind if isinstance(bind, Connection) else connection.connection()
@@ -74,8 +75,10 @@ def testing(
             url = databases.enter_context(temporary_database(horae.settings.database))
         else:
             url = databases.enter_context(url_beside(connection))
-        test = HoraeTesting(horae, connection, eager=eager)
-        databases.enter_context(settings_replaced(horae, {**ALONE, "database": url}))
+        changes = {**ALONE, "database": url}
+        test = HoraeTesting(horae, connection, changes, eager=eager)
+        databases.callback(test.bind)
+        databases.enter_context(settings_replaced(horae, changes))
         replaced, horae.opened.test = horae.opened.test, test
         try:
             with test.opened(now):
@@ -90,15 +93,41 @@ testing.__test__ = False  # type: ignore[attr-defined] # pytest collects `testâ€
 class HoraeTesting:
     """An application under test; made by `testing`."""
 
-    def __init__(self, horae: Horae, connection: Connection | None, *, eager: bool) -> None:
+    def __init__(
+        self,
+        horae: Horae,
+        connection: Connection | None,
+        changes: Mapping[str, Any],
+        *,
+        eager: bool,
+    ) -> None:
         self.horae = horae
         """The application."""
         self._connection, self._eager = connection, eager
+        self._changes = changes
+        self._bound: Settings | None = None
         self._made: tuple[Components, JobRunner] | None = None
         self._clock: SetClock
         self._first = 0
         self._busy = self._has_work = False
         self._calls = 0
+
+    def keep(self, chosen: Settings, /) -> Settings:
+        """Return the settings with which an application that is bound now remains in the test."""
+        kind = normalised(chosen.database).get_backend_name()
+        if kind != self._database().dialect:
+            raise ConfigurationError(
+                f"the database of the application is {kind}, but its test has begun with"
+                f" {self._database().dialect}: bind the application before `testing`, or set"
+                " HORAE_DATABASE"
+            )
+        self._bound = chosen
+        return chosen.model_copy(update=self._changes)
+
+    def bind(self) -> None:
+        """After the test, give an application that was bound meanwhile its settings."""
+        if self._bound is not None:
+            self.horae.settings = self._bound
 
     def open(self, database: Database, /) -> None:
         """Let the database work in the transaction of the test, if there is one."""

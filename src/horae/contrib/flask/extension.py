@@ -12,8 +12,9 @@ from flask.cli import NoAppException, ScriptInfo
 from horae.api.security.actor import Actor
 from horae.app import Horae
 from horae.contrib.flask.mounting import WsgiInterface, interface_view
-from horae.errors import ConfigurationError
+from horae.errors import ConfigurationError, HoraeError
 from horae.settings import settings
+from horae.storage.engine import SQLITE, normalised
 from horae.types import JobContext
 
 User: TypeAlias = Callable[[], Actor | str | None]
@@ -51,17 +52,26 @@ class FlaskHorae(Horae):
             if value is not None
         }
         chosen = settings(**{**self._given, **configured})
+        if self.opened.test is not None:
+            chosen = self.opened.test.keep(chosen)
         if chosen != self.settings:
             self.close()  # a test may bind one application after the other
             self.settings = chosen
         self._app = app
         app.extensions[NAME] = self
         app.cli.add_command(self._command())
+        app.before_request(self._make_tables)
         if path is not None:
             if not path.startswith("/") or path.endswith("/"):
                 raise ConfigurationError(f"path {path!r}: expected a path such as '/work'")
             interface = WsgiInterface(self.asgi(WsgiInterface.actor if user else None), user)
             interface_view(app, interface, path)
+
+    def _make_tables(self) -> None:
+        """Make the tables of a new SQLite file before the transaction of a view locks the file."""
+        if normalised(self.settings.database).get_backend_name() == SQLITE:
+            with suppress(HoraeError):  # raised again where the view uses Horae
+                self.open()
 
     def _in_app_context(self, _job: JobContext[Any]) -> AbstractContextManager[Any]:
         """Enter the context of the application around a body."""

@@ -41,17 +41,22 @@ def _session_of(within: "Session | scoped_session[Any]") -> "Session":
 def _follow(session: "Session | Connection", waiting: list[Send]) -> None:
     """Listen for the lifetime of `session`: a listener cannot be removed while it is called."""
     if not isinstance(session, Connection):
-        # Both events are fired for savepoints, too.
-        event.listen(
-            session,
-            "after_commit",
-            lambda one: None if one.in_nested_transaction() else _call(waiting),
-        )
-        event.listen(
-            session,
-            "after_rollback",
-            lambda one: None if one.in_nested_transaction() else waiting.clear(),
-        )
+        # Calls may use the session, as the body of a job that a test runs at once does. So they
+        # are made when its transaction has ended: during the commit event it refuses SQL.
+        committed: list[Send] = []
+
+        def on_commit(one: "Session") -> None:
+            if not one.in_nested_transaction():  # the events are fired for savepoints, too
+                committed.extend(waiting)
+                waiting.clear()
+
+        def on_rollback(one: "Session") -> None:
+            if not one.in_nested_transaction():
+                waiting.clear()
+
+        event.listen(session, "after_commit", on_commit)
+        event.listen(session, "after_rollback", on_rollback)
+        event.listen(session, "after_transaction_end", lambda _one, _ended: _call(committed))
         return
 
     def call_soon(_connection: Connection) -> None:

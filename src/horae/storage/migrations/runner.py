@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import OperationalError
 
 from horae.domain.cluster import LivenessLimits
-from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
+from horae.errors import DatabaseBusy, InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine import (
     LOCK_SUFFIX,
     POSTGRESQL,
@@ -124,11 +124,17 @@ def ensure(database: Database) -> None:
     must not change the schema while old programs are still running. Should the tables be migrated
     later, errors of statements say so.
     """
-    current = _revision_of(database)
-    if not _is_usable(database, current):
-        if database.dialect != SQLITE:
-            raise mismatch(current)
-        upgrade(database)
+    try:
+        current = _revision_of(database)
+        if not _is_usable(database, current):
+            if database.dialect != SQLITE:
+                raise mismatch(current)
+            upgrade(database)
+    except DatabaseBusy as error:
+        raise DatabaseBusy(
+            f"the database cannot be opened: {error}; before the first start in a transaction of"
+            " your own call `open()` of the application, or run `horae migrate up`"
+        ) from error
 
     def check_after_error(connection: Connection) -> None:
         try:
