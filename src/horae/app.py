@@ -314,16 +314,17 @@ class Horae(Declarations):
         with attributed_to(Caller(foreign_id("actor", actor), PYTHON)):
             yield
 
-    def migrate(self) -> None:
+    def migrate(self) -> bool:
         """Create the tables or bring them up to date, as `horae migrate up` does. Idempotent.
 
+        Returns whether anything has changed.
         Raises `SchemaMismatch` for a database that a newer version has migrated, `DatabaseBusy` and
         `Unavailable`.
         """
         from horae.storage.migrations import runner as migrations
 
         with closing(self._database()) as database:
-            migrations.upgrade(database)
+            return migrations.upgrade(database)
 
     def open(self) -> None:
         """Open the database now, instead of at its first use.

@@ -9,9 +9,11 @@ unused. `make lint` runs both checkers.
 from datetime import date
 from typing import Any, assert_type
 
+from django.core.wsgi import get_wsgi_application
 from pydantic import BaseModel
 
 from horae import Horae, Job, JobContext, JobType, Unique
+from horae.contrib.django import wsgi_with_horae
 
 horae = Horae()
 jobs, aio = horae.jobs, horae.aio.jobs
@@ -174,3 +176,9 @@ def refused_results() -> None:
     """A result that is taken for another type."""
     jobs.wait(with_context.start("a")).bit_length()  # type: ignore[attr-defined]
     jobs.wait(coroutine_with_context.start("a")).upper()  # type: ignore[attr-defined]
+
+
+def accepted_in_django() -> None:
+    """Django's stubs give the variable of a project's `wsgi.py` the class of Django's handler."""
+    application = get_wsgi_application()
+    application = wsgi_with_horae(application, at="/work")

@@ -86,10 +86,15 @@ def test_it_follows_the_alias(horae: DjangoHorae, tmp_path: Path) -> None:
     assert len(horae.jobs.list().jobs) == 2
 
 
-def test_migrate_brings_the_tables_along(database_url: str) -> None:
+def test_migrate_brings_the_tables_along_and_says_so(
+    database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = settings_of(Database(database_url))
     with on_database(given):
-        call_command("migrate", verbosity=0, run_syncdb=True)
+        call_command("migrate", verbosity=1, run_syncdb=True)
+        assert "Horae's tables are up to date." in capsys.readouterr().out
+        call_command("migrate", verbosity=1)
+        assert "Horae" not in capsys.readouterr().out
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM horae_jobs")
             assert cursor.fetchone() == (0,)

@@ -42,10 +42,10 @@ def bring_tables_along(*, using: str, verbosity: int = 1, **_: Any) -> None:
 
     if using == horae.alias:
         try:
-            horae.migrate()
+            changed = horae.migrate()
         except HoraeError as error:
             raise CommandError(f"Horae's tables cannot be brought up to date: {error}") from error
-        if verbosity > 1:
+        if verbosity > 1 or (changed and verbosity == 1):
             print("Horae's tables are up to date.")  # noqa: T201 - as other handlers of Django do
 
 

@@ -63,7 +63,7 @@ def asgi_with_horae(application: Any, at: str = "/horae") -> Any:
     return Starlette(routes=routes, lifespan=closing)
 
 
-def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> WsgiApplication:
+def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> Any:
     """Return a WSGI application that answers below `at` with Horae, and elsewhere with Django's
     (`get_wsgi_application()`).
 

@@ -52,14 +52,15 @@ class MigrationStatus:
     """
 
 
-def upgrade(database: Database, revision: str = "head") -> None:
-    """Migrate up to `revision`; does nothing if the database is already there or past it.
+def upgrade(database: Database, revision: str = "head") -> bool:
+    """Migrate up to `revision`, and return whether anything has changed: nothing does if the
+    database is already there or past it.
 
     Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that
     a newer program has migrated so that this one cannot use it, and while nodes run that could not
     use the new tables, `DatabaseBusy` and `Unavailable`.
     """
-    _migrate(database, _resolve(revision), up=True)
+    return _migrate(database, _resolve(revision), up=True)
 
 
 def downgrade(database: Database, revision: str) -> None:
@@ -148,28 +149,32 @@ def ensure(database: Database) -> None:
     database.check_tables = check_after_error
 
 
-def move(connection: Connection, target: str, *, up: bool) -> None:
-    """Migrate in the transaction of `connection` in one direction; other migrations wait for it."""
+def move(connection: Connection, target: str, *, up: bool) -> bool:
+    """Migrate in the transaction of `connection` in one direction; other migrations wait for it.
+
+    Returns whether anything has changed.
+    """
     if connection.dialect.name == POSTGRESQL:
         connection.execute(_LOCK)
     # The revision is read under the lock, because another process may have migrated first.
     current = current_revision(connection)
     if current not in (None, *version.REVISIONS):
         if up and is_compatible(connection):
-            return  # a newer program has done all that this one needs
+            return False  # a newer program has done all that this one needs
         raise mismatch(current)
     if not _leads(current or BASE, target, up=up):
-        return
+        return False
     if current is not None and not (up and version.OLDEST_COMPATIBLE[target] <= current):
         refuse_beside_running_nodes(connection, target)
     from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
 
     scripts.run(connection, current or BASE, target)
+    return True
 
 
-def _migrate(database: Database, target: str, *, up: bool) -> None:
+def _migrate(database: Database, target: str, *, up: bool) -> bool:
     with _raising_unavailable(database):
-        database.transact(move, target, up=up)
+        return database.transact(move, target, up=up)
 
 
 def _revision_of(database: Database) -> str | None:
