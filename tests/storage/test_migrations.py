@@ -425,7 +425,7 @@ def test_tables_from_before_the_first_release_are_refused(
 def test_a_newer_database_is_refused_and_left_alone(database: Database) -> None:
     pretend(database, NEWER)
     before = database.transact(describe)
-    calls: list[Callable[[Database], None]] = [
+    calls: list[Callable[[Database], object]] = [
         check,
         ensure,
         upgrade,

@@ -108,7 +108,7 @@ def test_writes_and_hints_find_the_primary_behind_the_standby(
 
 @pytest.mark.parametrize("call", [insert, runner.upgrade])
 def test_a_standby_is_read_only_and_says_so(
-    on_standby: str, call: Callable[[Database], None]
+    on_standby: str, call: Callable[[Database], object]
 ) -> None:
     with closing(Database(on_standby)) as database:
         assert listed(database) >= 0

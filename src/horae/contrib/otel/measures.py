@@ -47,6 +47,11 @@ class Measures:
             explicit_bucket_boundaries_advisory=SECONDS,
         )
         self._read_queues = read_queues
+        self._seen: dict[str, QueueView] = {}
+        """Queues that had a value, without their jobs: one that is empty now has the value 0.
+
+        Otherwise a system to which metrics are pushed would show its last value for minutes.
+        """
         if read_queues is not None:
             meter.create_observable_gauge(
                 "horae.queue.depth", [self._observe_depth], "{job}", "Jobs of the queue by state."
@@ -73,8 +78,12 @@ class Measures:
             yield Observation(view.oldest_due or 0.0, _attributes_of(view))
 
     def _queues(self) -> Sequence[QueueView]:
-        views = () if self._read_queues is None else self._read_queues()
-        return sorted(views, key=lambda view: (-view.pending, view.name))[:MOST_QUEUES]
+        if self._read_queues is None:
+            return ()
+        views = self._seen | {view.name: view for view in self._read_queues()}
+        shown = sorted(views.values(), key=lambda view: (-view.pending, view.name))[:MOST_QUEUES]
+        self._seen = {view.name: QueueView(name=view.name) for view in shown}
+        return shown
 
 
 def _attributes_of(view: QueueView) -> Mapping[str, str]:
