@@ -58,9 +58,10 @@ def test_a_full_disk(horae: Horae) -> None:
 
     declare(horae)
     database = horae.components.database
+    vars(database)["_statement_connections"].close()
     for engine in (database.engine, database.autocommit_engine):
         event.listen(engine, "connect", fill)
-    database.close()  # the connections that are open
+        engine.dispose()  # those that are open
     with pytest.raises(
         DatabaseUnavailable, match="cannot be used now: database or disk is full"
     ) as caught:

@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import sqlite3
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from psycopg import OperationalError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from horae.errors import DatabaseUnavailable
 from horae.storage.engine.connections import connection_pool
 from horae.storage.engine.connections.connection_pool import ConnectionPool
 from horae.storage.engine.database import Database
@@ -122,6 +125,69 @@ def test_when_the_server_has_cut_one_off_the_others_are_not_tried(
     with pool.statement() as connection:
         assert connection.execute(text("SELECT 1")).scalar_one() == 1
     pool.close()
+
+
+def driver_of(connection: Connection) -> Any:
+    return connection.connection.driver_connection
+
+
+def is_closed(driver: Any) -> bool:
+    if not isinstance(driver, sqlite3.Connection):
+        return bool(driver.closed)
+    try:
+        driver.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return True
+    return False
+
+
+def test_what_is_in_use_at_close_is_closed_when_it_is_given_back(database: Database) -> None:
+    """As by a thread of the application that starts jobs while another one closes it."""
+    other = Database(**database.arguments)
+    used: list[Any] = []
+
+    def use(connection: Connection) -> None:
+        used.append(driver_of(connection))
+
+    def use_and_close(connection: Connection) -> None:
+        use(connection)
+        with other.transaction("read committed") as of_body, other.snapshot() as reading:
+            use(of_body)
+            use(reading)
+            other.transact(use)
+            other.close()
+            assert not any(map(is_closed, (used[0], used[1], used[2])))
+
+    other.autocommit(use_and_close)
+    assert len(used) == 4
+    assert all(map(is_closed, used))
+
+
+async def test_what_a_coroutine_uses_at_close_is_closed_when_it_is_given_back(
+    database: Database,
+) -> None:
+    other = Database(**database.arguments)
+    async with other.async_transaction("read committed") as connection:
+        driver = (await connection.get_raw_connection()).driver_connection
+        assert driver is not None
+        await other.close_async()
+    other.close()
+    with pytest.raises((ValueError, OperationalError), match="closed|no active"):
+        await driver.execute("SELECT 1")
+
+
+def test_nothing_is_opened_after_close(database: Database) -> None:
+    other = Database(**database.arguments)
+    other.autocommit(opened)
+    other.close()
+    for call in (other.autocommit, other.transact, other.transact_at_once):
+        with pytest.raises(DatabaseUnavailable, match="was closed meanwhile"):
+            call(opened)
+    with (
+        pytest.raises(DatabaseUnavailable, match="was closed meanwhile"),
+        other.transaction("read committed"),
+    ):
+        pass
 
 
 CUT = text("SELECT pg_terminate_backend(:pid, 20000)")

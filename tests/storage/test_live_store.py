@@ -10,18 +10,21 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from horae.domain.jobs.groups import GroupId
 from horae.domain.jobs.job import JobId
 from horae.domain.jobs.waits import Wait, WaitTarget
-from horae.errors import DatabaseBusy
+from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.live import sidecar
 from horae.live.database import DatabaseLiveStore, latest
 from horae.live.redis import RedisLiveStore
+from horae.live.sidecar import SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore
 from horae.redis_access.access import RedisAccess
 from horae.storage.engine.database import Database
+from horae.storage.jobs.tables import live_metadata
 from tests.harness.postgres import PostgresServer
 from tests.simulation.replaced import SimulatedLiveStore
 
@@ -461,3 +464,21 @@ def test_every_connection_is_closed(database: Database, monkeypatch: pytest.Monk
     for connection in made:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             connection.execute("SELECT 1")
+
+
+def test_what_is_in_use_at_close_is_closed_when_it_is_given_back(database: Database) -> None:
+    """As by a thread of the application that waits for a job while another one closes it."""
+    side_car = SideCar(Path(f"{database.url.database}-live"), live_metadata)
+
+    def close_within(connection: Connection) -> sqlite3.Connection:
+        side_car.close()
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        return driver
+
+    used = side_car.run(close_within)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        used.execute("SELECT 1")
+    with pytest.raises(DatabaseUnavailable, match="was closed meanwhile"):
+        side_car.run(close_within)

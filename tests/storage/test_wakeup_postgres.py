@@ -262,3 +262,20 @@ def test_close_does_not_wait_for_a_retry(channel_on: Open) -> None:
     threads = [thread for thread in threading.enumerate() if thread.name == "horae-hints-receiver"]
     channel.close()
     assert [thread for thread in threads if thread.is_alive()] == []
+
+
+def test_the_connection_for_sending_is_closed_by_the_thread_that_uses_it(
+    url: URL, channel_on: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[psycopg.Connection] = []
+
+    def connect(options: dict[str, Any]) -> psycopg.Connection:
+        made.append(once(options))
+        return made[-1]
+
+    once = postgres._connect  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]  # all that it connects
+    monkeypatch.setattr(postgres, "_connect", connect)
+    channel = channel_on(url)
+    channel.send(work(1))
+    channel.close()
+    assert [connection.closed for connection in made] == [True]

@@ -129,6 +129,17 @@ def test_close_does_not_wait_for_ever() -> None:
     assert outbox.close()
 
 
+def test_what_deliveries_have_opened_is_closed_although_close_does_not_wait_for_it() -> None:
+    gate, ended = Gate(), threading.Event()
+    outbox = Outbox("outbox", gate, on_end=ended.set)
+    outbox.put(work(1))
+    gate.next()
+    assert not outbox.close(within=0.001)
+    assert not ended.is_set()
+    gate.answers.put(ConnectionError("no server"))
+    assert ended.wait(PATIENCE)
+
+
 def test_nothing_is_sent_after_close() -> None:
     gate = Gate()
     outbox = Outbox("outbox", gate)

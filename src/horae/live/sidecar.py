@@ -19,9 +19,10 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 
-from horae.errors import DatabaseBusy
+from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine import is_busy
+from horae.storage.engine.connections import ClosingPool
 from horae.storage.engine.sqlite import make_file, mode_beside, register_clock
 
 P = ParamSpec("P")
@@ -56,8 +57,9 @@ class SideCar(BuiltAnewInChild):
         self._layout = _layout(metadata)
         self._opening = threading.Lock()
         self._identity: Identity | None = None
+        self._is_closed = False
         self._engine: Engine = create_engine(
-            "sqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
+            "sqlite://", creator=self._connect, poolclass=ClosingPool, max_overflow=-1
         )
 
     def run(
@@ -83,7 +85,11 @@ class SideCar(BuiltAnewInChild):
         return call()
 
     def close(self) -> None:
-        """Close all connections; the file is left for the other processes."""
+        """Close all connections, those in use when they are given back, and open no more.
+
+        The file is left for the other processes.
+        """
+        self._is_closed = True
         self._engine.dispose()
 
     def _attempt(self, call: Callable[[Connection], T]) -> T:
@@ -124,6 +130,10 @@ class SideCar(BuiltAnewInChild):
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         # "rw" does not create the file: an empty one must never be found where the next reader
         # expects tables.
+        if self._is_closed:
+            raise DatabaseUnavailable(
+                str(self._path), "the application that uses it was closed meanwhile"
+            )
         uri = f"{self._path.as_uri()}?mode={mode}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False

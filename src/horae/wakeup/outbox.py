@@ -90,14 +90,16 @@ class Outbox(BuiltAnewInChild):
         *,
         interval: float = 0.0,
         on_failure: Callable[[Exception], None] | None = None,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         """Leave at least `interval` seconds between two deliveries.
 
         `on_failure`: called after each failed delivery; by default the first of a series is logged.
+        `on_end`: called by the thread after its last delivery, to close what it has opened.
         """
         self._name = name
         self._deliver = deliver
-        self._on_failure = on_failure
+        self._on_failure, self._on_end = on_failure, on_end
         self._interval = interval
         # Random delays spread the retries of many processes; they protect nothing.
         self._random = Random()
@@ -140,6 +142,12 @@ class Outbox(BuiltAnewInChild):
         return not thread.is_alive()
 
     def _run(self) -> None:
+        try:
+            self._deliver_all()
+        finally:
+            self._on_end()
+
+    def _deliver_all(self) -> None:
         while True:
             with self._filled:
                 self._filled.wait_for(lambda: self._merged or self._closing.is_set())

@@ -77,19 +77,13 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
         self._sending: psycopg.Connection | None = None
         self._is_for_statements = database is None
         self._piggyback_from = -math.inf
-        super().__init__(interval=timing.send_interval)
+        super().__init__(interval=timing.send_interval, on_end=self._disconnect)
 
     @property
     def connected(self) -> bool:
         """Return whether notifications of other sessions arrive, as a test has shown."""
         receiver = self._receiver
         return receiver is not None and receiver.proven
-
-    @override
-    def close(self) -> None:
-        super().close()
-        if self._outbox.close(within=0.0):  # it has ended, and uses the connection no more
-            self._disconnect()
 
     @override
     def piggyback(self, hint: Hint) -> tuple[str, str] | None:

@@ -28,16 +28,24 @@ class ProcessChannel(BuiltAnewInChild, ABC, Generic[R]):
     listens = True
 
     def __init__(
-        self, *, interval: float, on_failure: Callable[[Exception], None] | None = None
+        self,
+        *,
+        interval: float,
+        on_failure: Callable[[Exception], None] | None = None,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        """`interval`, `on_failure`: of the outbox to other processes."""
+        """`interval`, `on_failure`, `on_end`: of the outbox to other processes."""
         self._lock = threading.Lock()
         self._closed = False
         self._listeners = HintListeners()
         self._receiver: R | None = None
         self._here = Outbox("horae-hints-here", self._listeners.call)
         self._outbox = Outbox(
-            "horae-hints-sender", self._transmit, interval=interval, on_failure=on_failure
+            "horae-hints-sender",
+            self._transmit,
+            interval=interval,
+            on_failure=on_failure,
+            on_end=on_end,
         )
 
     @abstractmethod

@@ -21,13 +21,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from typing_extensions import override
 
-from horae.errors import DatabaseBusy
+from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, CallingThreadOnly, Use
 from horae.storage.engine.connections import (
     BODY_BOUNDS,
     SERVICE_BOUNDS,
+    AsyncClosingPool,
+    ClosingPool,
     ConnectionPool,
     OpenConnections,
     PoolerDetection,
@@ -133,6 +135,7 @@ class Database(BuiltAnewInChild):
         # those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
         self._waits_for_calls = True
+        self._is_closed = False
         self.check_tables: Callable[[Connection], None] | None = None
         """Raises an error if a migration has changed the tables so that statements no longer fit.
         """
@@ -291,7 +294,8 @@ class Database(BuiltAnewInChild):
             driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
             from sqlalchemy.ext.asyncio import create_async_engine
 
-            engine = create_async_engine(self.url.set(drivername=driver), **self._body_pool)
+            pool = {**self._body_pool, "poolclass": AsyncClosingPool}
+            engine = create_async_engine(self.url.set(drivername=driver), **pool)
             self._listen_for_bodies(engine.sync_engine)
             self._async_engines[loop] = engine
         own = _isolation_options(self.dialect, isolation)
@@ -332,16 +336,27 @@ class Database(BuiltAnewInChild):
         return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
     def close(self) -> None:
-        """Wait for running calls, unless given up, and close all connections but event loops'."""
+        """Wait for running calls, unless given up, and close all connections but event loops'.
+
+        A connection that is still in use is closed when it is given back, and none is opened after.
+        """
         self.caller_threads.shutdown(wait=self._waits_for_calls)
         self._service_threads.shutdown(wait=self._waits_for_calls)
+        self._is_closed = True
         self._transaction_connections.close()
         self.engine.dispose()
         self._statement_connections.close()
         self.autocommit_engine.dispose()
         self._body_engine.dispose()
 
+    def _refuse_if_closed(self, *_: object) -> None:
+        if self._is_closed:
+            raise DatabaseUnavailable(
+                shown(self.url), "the application that uses it was closed meanwhile"
+            )
+
     def _listen(self, engine: Engine, connections: OpenConnections) -> Engine:
+        event.listen(engine, "do_connect", self._refuse_if_closed)
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", opening.prepare)
             if self._file is not None:
@@ -527,4 +542,9 @@ def _pool(url: URL, threads: int, busy_timeout: float, wanted: Mapping[str, int]
     else:
         of_dialect = {"max_overflow": 16, "connect_args": driver_arguments_for(url, wanted)}
     # Errors are stored and logged, and the parameters of a statement may be secret.
-    return {**of_dialect, "pool_size": threads, "hide_parameters": True}
+    return {
+        **of_dialect,
+        "poolclass": ClosingPool,
+        "pool_size": threads,
+        "hide_parameters": True,
+    }

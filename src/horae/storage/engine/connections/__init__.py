@@ -4,6 +4,7 @@ Invariants: the number of connections is bounded; behind a pooler in transaction
 prepared and no session state is kept; a body cannot end the transaction that will end its job.
 """
 
+from horae.storage.engine.connections.closing_pools import AsyncClosingPool, ClosingPool
 from horae.storage.engine.connections.commit_guard import forbid_commit, refuse_ending
 from horae.storage.engine.connections.connection_pool import ConnectionPool, replace_stale
 from horae.storage.engine.connections.pooler import PoolerDetection
@@ -21,6 +22,8 @@ from horae.storage.engine.connections.timeouts import (
 __all__ = [
     "BODY_BOUNDS",
     "SERVICE_BOUNDS",
+    "AsyncClosingPool",
+    "ClosingPool",
     "ConnectionPool",
     "OpenConnections",
     "PoolerDetection",

@@ -12,7 +12,7 @@ arrived shows, in a microsecond and without a round trip, whether the connection
 import select
 import time
 from collections import deque
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -36,6 +36,7 @@ class ConnectionPool:
     def __init__(self, engine: Engine, keep: int) -> None:
         self._engine, self._keep = engine, keep
         self._idle: deque[tuple[Connection, float]] = deque()
+        self._is_closed = False
         self.is_sqlite = engine.dialect.name == SQLITE
 
     def statement(self) -> "Statement":
@@ -67,6 +68,8 @@ class ConnectionPool:
         """Keep a connection for the next use."""
         if len(self._idle) < self._keep:
             self._idle.append((connection, time.monotonic()))
+            if self._is_closed:  # asked afterwards, so that `close` or this finds the connection
+                self._close_idle()
         else:
             connection.close()
 
@@ -77,12 +80,17 @@ class ConnectionPool:
             isinstance(error, DBAPIError) and error.connection_invalidated
         ):
             # The server is gone or a standby now, so the idle connections are useless, too.
-            self.close()
+            self._close_idle()
 
     def close(self) -> None:
-        """Close the idle connections."""
-        while self._idle:
-            self._idle.pop()[0].close()
+        """Close the idle connections, and the others when they are given back."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):  # another thread may have taken the last one
+            while True:
+                self._idle.pop()[0].close()
 
 
 class Statement(AbstractContextManager[Connection]):
