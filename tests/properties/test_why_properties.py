@@ -158,7 +158,7 @@ def test_nothing_else_is_called_decided(
             assert answer.after is None or answer.after > moment
         case WhyKind.NOT_CREATED_YET:
             assert moment <= START
-        case WhyKind.TO_COME:
+        case WhyKind.TO_COME | WhyKind.WAIT_AFTER_CRASH:
             assert history.snapshot.disabled is None
             assert answer.start is not None
             assert answer.start > history.now
@@ -185,7 +185,11 @@ def test_what_is_foretold_of_the_next_time_is_what_happens(data: st.DataObject, 
     assume(moment is not None)
     assert moment is not None
     answer = explain(known_of(history, moment), moment)
-    assert answer.kind in {WhyKind.TO_COME, WhyKind.WILL_BE_SKIPPED}
+    assert answer.kind in {
+        WhyKind.TO_COME,
+        WhyKind.WILL_BE_SKIPPED,
+        WhyKind.WAIT_AFTER_CRASH,
+    }
     found = list[Ticks]()
     while not found and history.snapshot.next_start is not None:
         history.now = max(history.now, history.snapshot.next_start)
@@ -194,7 +198,11 @@ def test_what_is_foretold_of_the_next_time_is_what_happens(data: st.DataObject, 
             history.end(RunOutcome.SUCCEEDED)
         found = [ticks for ticks in history.ticks if ticks.first <= moment <= ticks.last]
     decided = [ticks for ticks in found if ticks.reason not in BESIDE]
-    if answer.kind is WhyKind.TO_COME:
+    if answer.kind is WhyKind.WAIT_AFTER_CRASH:
+        assert answer.start is not None
+        assert history.now >= answer.start == snapshot.next_start
+        assert decided
+    elif answer.kind is WhyKind.TO_COME:
         assert [ticks.decision for ticks in decided] == [Decision.FIRED]
     elif decided:
         assert [(ticks.decision, ticks.reason) for ticks in decided] == [

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from horae.client.schedules.lanes import LaneOutcome
 from horae.domain.jobs.job import NodeId
+from horae.domain.schedules.recovery import CRASH_WAIT
 from horae.storage.nodes import NodeRecord, nodes
 from tests.schedules.clock import MONDAY
-from tests.schedules.driver import ENDED_BADLY, Driver
+from tests.schedules.driver import CRASHED, ENDED_BADLY, Driver
 
 HOUR: Final = timedelta(hours=1)
 NIGHT: Final = datetime(2026, 3, 3, 3, tzinfo=UTC)
@@ -139,6 +140,21 @@ def test_times_to_come_say_what_will_happen(driver: Driver) -> None:
     excluded = why("nightly", NIGHT + 24 * HOUR)
     assert (excluded.kind, excluded.reason) == ("will_be_skipped", "excluded")
     assert why("nightly", NIGHT - 48 * HOUR).kind == "not_created_yet"
+
+
+def test_a_time_during_the_wait_after_a_crash_is_decided_when_that_ends(driver: Driver) -> None:
+    driver.horae.schedules.add("work", name="rates", every="1m", fixed=True)
+    during = driver.until_due("rates") + timedelta(minutes=1)
+    driver.run(CRASHED, age=timedelta(0))
+    ends = driver.clock.now + CRASH_WAIT
+    for now in (driver.clock.now, during + timedelta(seconds=1)):
+        driver.clock.set(now)
+        why = driver.horae.schedules.why("rates", during)
+        assert (why.kind, why.start) == ("wait_after_crash", ends)
+        assert why.text.startswith("It comes during the wait after a crash, and is decided when")
+    driver.clock.set(ends)
+    driver.run()
+    assert driver.horae.schedules.why("rates", during).kind == "decided"
 
 
 def test_a_pause_of_everything_is_told(driver: Driver) -> None:

@@ -172,7 +172,7 @@ async def test_what_a_coroutine_uses_at_close_is_closed_when_it_is_given_back(
         assert driver is not None
         await other.close_async()
     other.close()
-    with pytest.raises((ValueError, OperationalError), match="closed|no active"):
+    with pytest.raises((ValueError, OperationalError), match=r"closed|no active"):
         await driver.execute("SELECT 1")
 
 

@@ -140,6 +140,11 @@ def _reason(answer: ScheduleWhy, now: datetime) -> str:
             text = f"It is still to come: it starts at {_shown(answer, answer.start)}"
         case WhyKind.WILL_BE_SKIPPED:
             text = _TO_SKIP[Reason(answer.reason or Reason.EXCLUDED)]
+        case WhyKind.WAIT_AFTER_CRASH:
+            text = (
+                "It comes during the wait after a crash, and is decided when that ends, at"
+                f" {_shown(answer, answer.start)}"
+            )
         case WhyKind.RUN_IN_PROGRESS:
             text = (
                 f"It came due while the previous run, job {answer.blocked_by}, was in progress, and"

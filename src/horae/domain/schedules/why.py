@@ -30,6 +30,8 @@ class WhyKind(StrEnum):
     """It is a time of the schedule, or a retry, that has not come yet."""
     WILL_BE_SKIPPED = "will_be_skipped"
     """Its turn comes, but no run will start: see `reason`."""
+    WAIT_AFTER_CRASH = "wait_after_crash"
+    """It comes during the wait after a crash, and is decided at `start`, when that ends."""
     RUN_IN_PROGRESS = "run_in_progress"
     """It came during a run that still executes, and is decided when that ends."""
     OVERDUE = "overdue"
@@ -78,8 +80,8 @@ class TimeExplanation:
     """The one reason.
 
     `ticks`: the row of the ledger that stands for the moment. `reason`: why it will be skipped.
-    `start`: when a time that is due or to come starts, after its jitter. `before` and `after`: the
-    nearest times that the schedule has, or had.
+    `start`: when a time that is due or to come starts, after its jitter, or is decided. `before`
+    and `after`: the nearest times that the schedule has, or had.
     """
 
     kind: WhyKind
@@ -149,7 +151,9 @@ def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Ti
     if (reason := reason_to_skip(known.rules, known.change, moment)) is not None:
         return TimeExplanation(kind=WhyKind.WILL_BE_SKIPPED, moment=moment, reason=reason)
     start = moment if moment == known.next_start else timeline.start_of(moment)
-    if start > known.now:
+    if known.next_start is not None and not known.executing and start < known.next_start:
+        kind, start = WhyKind.WAIT_AFTER_CRASH, known.next_start
+    elif start > known.now:
         kind = WhyKind.TO_COME
     elif known.executing:
         kind = WhyKind.RUN_IN_PROGRESS

@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<Why['kind'], (why: Why, words: Words) => string>>
   to_come: (why, words) => words.why.kinds.to_come(momentText(why.start_on)),
   will_be_skipped: (why, words) =>
     words.why.kinds.will_be_skipped(wordFor(words.skips, why.reason ?? '')),
+  wait_after_crash: (why, words) => words.why.kinds.wait_after_crash(momentText(why.start_on)),
   disabled: (why, words) => wordFor(words.why.disabled, why.disabled_reason ?? ''),
   overdue: (why, words) =>
     words.why.kinds.overdue(durationText(secondsBetween(why.start_on, Date.now()))),

@@ -83,6 +83,8 @@ export const schedules: Texts['schedules'] = {
     kinds: {
       to_come: (moment) => `Kommt noch: Start am ${moment}.`,
       will_be_skipped: (reason) => `Wird nicht laufen: ${reason}.`,
+      wait_after_crash: (moment) =>
+        `Fällt in die Wartezeit nach einem Absturz. Entschieden wird an deren Ende, am ${moment}.`,
       run_in_progress: (job) =>
         `Wurde fällig, während der vorige Lauf, Job #${job}, noch lief. Entschieden wird an dessen Ende.`,
       overdue: (duration) => `Seit ${duration} fällig, und kein Knoten hat ihn gestartet.`,

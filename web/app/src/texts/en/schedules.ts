@@ -76,6 +76,8 @@ export const schedules = {
     kinds: {
       to_come: (moment: string) => `Still to come: it starts on ${moment}.`,
       will_be_skipped: (reason: string) => `It will not run: ${reason}.`,
+      wait_after_crash: (moment: string) =>
+        `It comes during the wait after a crash, and is decided when that ends, on ${moment}.`,
       run_in_progress: (job: number) =>
         `It came due while the previous run, job #${job}, was in progress, and is decided when that run ends.`,
       overdue: (duration: string) =>

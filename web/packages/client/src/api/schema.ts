@@ -4367,7 +4367,7 @@ export interface components {
          * @description What the answer is made of.
          * @enum {string}
          */
-        WhyKind: "decided" | "to_come" | "will_be_skipped" | "run_in_progress" | "overdue" | "everything_paused" | "disabled" | "not_a_time" | "no_fixed_times" | "not_created_yet" | "other_rules" | "forgotten";
+        WhyKind: "decided" | "to_come" | "will_be_skipped" | "wait_after_crash" | "run_in_progress" | "overdue" | "everything_paused" | "disabled" | "not_a_time" | "no_fixed_times" | "not_created_yet" | "other_rules" | "forgotten";
     };
     responses: never;
     parameters: never;
