@@ -33,6 +33,13 @@ ROW = 33
 """Pixels: a row and the line below it."""
 HIDDEN = """() => [...document.querySelectorAll('main :is(th, td)')]
     .filter(each => getComputedStyle(each).display === 'none').map(each => each.textContent)"""
+CUT = """() => [...document.querySelectorAll('main th, main td :is(.badge, time)')]
+    .filter(each => {
+        const cell = each.closest('th, td'), ends = cell.getBoundingClientRect().right + 1
+        return each === cell ? cell.scrollWidth > cell.clientWidth : each.getBoundingClientRect().right > ends
+    }).map(each => each.textContent)"""
+"""What is wider than its cell: states, times and heads of columns, which have no other place where they are whole."""
+IN_GERMAN = "localStorage.setItem('horae.language', 'de')"
 PROBLEMS = "() => [...document.querySelectorAll('[data-testid=problems] li')].map(each => each.offsetHeight)"
 
 
@@ -76,6 +83,7 @@ def resize(page: Page, width: int) -> None:
 
 
 def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, node: Served) -> None:
+    page.add_init_script(IN_GERMAN)  # its words are longer than the English ones
     for view in TABLES:
         resize(page, 1440)
         page.goto(view)
@@ -86,6 +94,7 @@ def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, node: S
             resize(page, width)
             assert page.evaluate(OVERFLOWING) == [], (view, width)
             assert page.evaluate(HIDDEN) == [], (view, width)
+            assert page.evaluate(CUT) == [], (view, width)
             assert page.evaluate(TALLEST_ROW) <= ROW, (view, width)
     page.goto("")
     settle(page)
@@ -118,6 +127,7 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
             resize(page, width)
             page.wait_for_function(f"() => ({TOO_WIDE})() <= 0")  # canvases follow their window
             assert page.evaluate(OVERFLOWING) == [], (view, width)
+            assert page.evaluate(CUT) == [], (view, width)
             header = page.locator("header.header").bounding_box()
             assert header is not None
             assert header["height"] < 60, f"the header of {view} wraps at {width}"

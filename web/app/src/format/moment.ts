@@ -93,6 +93,12 @@ export function dayText(at: number): string {
   return day.value.format(new Date(at * 1000))
 }
 
+/** Format a past timestamp where there is little room: as the time of day, or as the day if it is a day ago. */
+export function sinceText(moment: string, now: number): string {
+  const at = Date.parse(moment)
+  return now - at < 86_400_000 ? clockText(moment) : dayText(at / 1000)
+}
+
 /** Format a Unix timestamp for an axis: the time of day, or the day at midnight. */
 export function tickText(at: number): string {
   const moment = new Date(at * 1000).toISOString()

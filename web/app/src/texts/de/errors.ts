@@ -47,12 +47,13 @@ export const errors: Texts['errors'] = {
   noneFailedForGood: 'Kein Job ist endgültig fehlgeschlagen: Jeder wurde oder wird wiederholt.',
 
   actions: { retry: 'Wiederholen', delete: 'Löschen' },
-  actionOn: (action, count) => `${jobCount(count)}: ${action}`,
-  ask: (action, errorClass) => `Was mit ${errorClass ?? 'diesem Fehler'} fehlschlug: ${action}?`,
+  actionOn: (action, count) => `${jobCount(count)} ${action.toLowerCase()}`,
+  ask: (action, errorClass) =>
+    `Alle Jobs ${action.toLowerCase()}, die mit ${errorClass ?? 'diesem Fehler'} fehlschlugen?`,
   counting: 'Wird gezählt …',
   nothingLeft: 'Es ist kein Job mehr da: Alle wurden inzwischen wiederholt oder gelöscht.',
   wouldChange: (action, count, complete, type) =>
-    `${action}: ${complete ? jobCount(count) : `mindestens ${countText(count)} Jobs`} vom Typ ${type}. Ein Job führt dies aus und zeigt seinen Fortschritt; er lässt sich abbrechen.`,
+    `${complete ? jobCount(count) : `mindestens ${countText(count)} Jobs`} vom Typ ${type} ${action.toLowerCase()}. Ein Job führt dies aus und zeigt seinen Fortschritt; er lässt sich abbrechen.`,
   ofOwner: (owner) => `von ${owner}`,
   more: (count) => `und ${countText(count)} weitere`,
 }

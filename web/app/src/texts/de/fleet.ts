@@ -1,4 +1,4 @@
-import { countText } from '@/format/number'
+import { countText, plural } from '@/format/number'
 import type { Texts } from '../en'
 
 const FATES: Readonly<Record<string, string>> = {
@@ -22,9 +22,9 @@ export const fleet: Texts['fleet'] = {
   queues: 'Warteschlangen',
   allQueues: 'alle',
   heartbeat: 'Lebenszeichen',
-  fileLock: 'Dateisperre gehalten',
+  fileLock: 'Dateisperre',
   ago: (duration) => `vor ${duration}`,
-  started: 'Läuft seit',
+  started: 'Gestartet',
   host: 'Rechner',
   place: (host, pid) => `${host}, Prozess ${pid}`,
   share: 'Zeitpläne',
@@ -52,10 +52,11 @@ export const fleet: Texts['fleet'] = {
   current: 'Aktuell',
   firstVersion: 'erste Version',
   sameText: 'nichts',
-  schemaLines: (count) => (count === 1 ? '1 Zeile' : `${countText(count)} Zeilen`),
+  schemaLines: (count) => plural(count, 'Zeile', 'Zeilen'),
   added: 'neu',
   removed: 'entfernt',
-  changed: (added, removed) => `${countText(added)} Zeilen neu, ${countText(removed)} entfernt`,
+  changed: (added, removed) =>
+    `${plural(added, 'Zeile', 'Zeilen')} neu, ${countText(removed)} entfernt`,
   noNodeRuns: 'kein Knoten',
   notKnown: 'nicht bekannt',
   stop: 'Stoppen',

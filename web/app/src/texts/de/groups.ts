@@ -19,7 +19,7 @@ export const groups: Texts['groups'] = {
   then: 'Danach',
   job: (id) => `Job #${id}`,
   owner: 'Eigentümer',
-  created: 'Angelegt',
+  created: 'Erstellt',
   cancelled: 'Abgebrochen',
   ended: 'Beendet',
   cancelTitle: (id) => `Gruppe #${id} abbrechen?`,

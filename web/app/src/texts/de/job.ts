@@ -11,7 +11,7 @@ export const job: Texts['job'] = {
     everything_paused: 'Alles ist angehalten',
     queue_paused: 'Seine Warteschlange ist angehalten',
     limits_elsewhere: 'Kann hier nicht starten',
-    limit: 'Eine Grenze hält ihn zurück',
+    limit: 'Ein Limit hält ihn zurück',
     queue_limit: 'Seine Warteschlange ist ausgelastet',
     sent: 'An ein Backend übergeben',
     unsent: 'Wartet auf ein Backend',

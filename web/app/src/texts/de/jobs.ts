@@ -64,7 +64,7 @@ export const jobs: Texts['jobs'] = {
   columnNames: {
     job: 'Job',
     state: 'Zustand',
-    reason: 'Fortschritt oder Fehler',
+    reason: 'Stand, Fehler',
     queue: 'Warteschlange',
     owner: 'Eigentümer',
     tags: 'Schlagwörter',
@@ -121,8 +121,8 @@ export const jobs: Texts['jobs'] = {
   selectionFull: 'Mehr Jobs lassen sich nicht auswählen; es kann weitere Treffer geben.',
   selectMatching: (most) => `Alle Treffer auswählen (bis zu ${countText(most)})`,
   clearSelection: 'Auswahl aufheben',
-  actionOn: (action, count) => `${jobCount(count)}: ${action}`,
-  askAction: (action, count) => `${jobCount(count)}: ${action}?`,
+  actionOn: (action, count) => `${jobCount(count)} ${action.toLowerCase()}`,
+  askAction: (action, count) => `${jobCount(count)} ${action.toLowerCase()}?`,
   deletes: 'Die Jobs, ihre Versuche und ihre Ergebnisse werden endgültig gelöscht.',
   skips: 'Jobs, deren Zustand sich inzwischen geändert hat, werden übersprungen.',
   deletedLater:
@@ -140,14 +140,14 @@ export const jobs: Texts['jobs'] = {
 
   changeMatching: 'Alle Treffer ändern',
   allMatching: 'Alle Treffer:',
-  askMatching: (action) => `Alle Treffer: ${action}?`,
+  askMatching: (action) => `Alle Treffer ${action.toLowerCase()}?`,
   allJobs: 'alle Jobs',
   startAfter: 'Beginn nach',
   delayExample: '10m (leer: sofort)',
   counting: 'Wird gezählt …',
   noneChangeable: 'Keiner dieser Jobs lässt sich so ändern.',
   wouldChange: (action, count, complete) =>
-    `${action}: ${atLeast(count, complete)}. Ein Job führt dies aus und zeigt seinen Fortschritt; er lässt sich abbrechen.`,
+    `${atLeast(count, complete)} ${action.toLowerCase()}. Ein Job führt dies aus und zeigt seinen Fortschritt; er lässt sich abbrechen.`,
   ofOwner: (owner) => `von ${owner}`,
   more: (count, complete) =>
     complete ? `und ${countText(count)} weitere` : `und mindestens ${countText(count)} weitere`,

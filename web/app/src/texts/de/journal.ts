@@ -39,7 +39,7 @@ export const journal: Texts['journal'] = {
   allValues: (count) => (count === 1 ? '1 Wert' : `${countText(count)} Werte`),
   from_: 'von',
   to_: 'nach',
-  nothing: 'keiner',
+  nothing: 'nichts',
   newest: 'Neueste',
   older: 'Ältere',
 }

@@ -1,4 +1,4 @@
-import { countText } from '@/format/number'
+import { countText, plural } from '@/format/number'
 import type { Texts } from '../en'
 
 export const now: Texts['now'] = {
@@ -7,14 +7,14 @@ export const now: Texts['now'] = {
     (notable > 0 ? `, ${verdient(notable)}` : ''),
   notable: (count) => `Alles läuft; ${verdient(count)}`,
   well: 'Alles in Ordnung',
-  unknown: 'Jetzt nicht bekannt',
+  unknown: 'Zurzeit nicht bekannt',
   noNode: 'Alles in Ordnung, aber kein Knoten läuft',
   nothingFound:
     'Alle Knoten antworten, Jobs werden abgearbeitet, und kein Jobtyp schlägt häufig fehl.',
   problems: 'Probleme',
   levels: { problem: 'Fehler', warning: 'Hinweis' },
   since: 'seit',
-  lasting: (duration) => `seit ${duration}`,
+  lasting: (duration) => `schon ${duration}`,
   about: {
     everything: () => 'Alles',
     queue: (name) => `Warteschlange ${name}`,
@@ -38,9 +38,9 @@ export const now: Texts['now'] = {
   busiestQueues: 'Warteschlangen',
   noQueues: 'Keine Warteschlange hat Arbeit.',
   queueLine: (waiting, later, running) =>
-    `${countText(waiting)} warten` +
+    plural(waiting, 'wartet', 'warten') +
     (later > 0 ? `, ${countText(later)} später fällig` : '') +
-    `, ${countText(running)} laufen`,
+    `, ${plural(running, 'läuft', 'laufen')}`,
   longestWait: (duration) => `, längste Wartezeit ${duration}`,
   queuePaused: 'Angehalten',
 

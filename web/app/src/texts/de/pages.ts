@@ -9,6 +9,6 @@ export const pages: Texts['pages'] = {
   types: 'Typen',
   limits: 'Limits',
   fleet: 'Knoten',
-  journal: 'Protokoll',
+  journal: 'Journal',
   'not-found': 'Seite nicht gefunden',
 }

@@ -10,8 +10,8 @@ export const types: Texts['types'] = {
   share: 'Anteil',
   waitP50: 'Warten p50',
   waitP95: 'Warten p95',
-  runP50: 'Laufen p50',
-  runP95: 'Laufen p95',
+  runP50: 'Lauf p50',
+  runP95: 'Lauf p95',
   nameContains: 'Typen, deren Name enthält',
   name: 'Name',
   compareWithBefore: 'Vergleichen mit der Zeit vor',
@@ -28,7 +28,7 @@ export const types: Texts['types'] = {
     same: 'etwa wie vorher:',
   },
   explained:
-    'Warten ist von fällig bis gestartet, Laufen von gestartet bis beendet; die Hälfte der Jobs brauchte höchstens p50, 95 % höchstens p95. Die Werte sind aus einem Histogramm geschätzt und höchstens um ein Fünftel falsch.',
+    'Warten ist von fällig bis gestartet, Lauf von gestartet bis beendet; die Hälfte der Jobs brauchte höchstens p50, 95 % höchstens p95. Die Werte sind aus einem Histogramm geschätzt und höchstens um ein Fünftel falsch.',
   comparedAt: (moment) =>
     `Die ersten Werte sind von ${moment} an, die zweiten aus der gleich langen Zeit davor.`,
   incomplete: 'Nur die 100 Typen mit der meisten Arbeit haben Werte.',
