@@ -1,4 +1,4 @@
-"""An invented history for the screenshots: jobs that ended in the last hours, the course of queues, and ticks."""
+"""An invented history: jobs that ended in the last hours, the course of queues, and ticks."""
 
 import json
 import math
@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, insert, select, update
 
 from horae.domain.history import (
+    LENGTHS,
     Ended,
     Figures,
     Gauges,
@@ -19,8 +20,12 @@ from horae.domain.history import (
     floor,
     slot_of,
 )
+from horae.storage.engine import seconds_from_now
 from horae.storage.history import writing
+from horae.storage.jobs import creation
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.tables import job_attempts, jobs
+from horae.storage.schedules import deployments as deploying
 from horae.storage.schedules.tables import deployments, schedule_statistics, schedules, ticks
 
 TYPES: Final = (
@@ -43,6 +48,8 @@ BEHIND: Final = timedelta(minutes=50)
 """For how long `mail` has been behind."""
 BUCKETS: Final = ((60, 1440), (600, 1008))
 """Lengths of buckets in seconds, and how many of each are written: for a day, and for a week."""
+QUIET: Final = Gauges(waiting=1, lateness=0.5, slots=4, slots_used=1)
+FALLING: Final = Gauges(waiting=900, lateness=1500.0, slots=4, slots_used=4)
 DECLINED: Final = "The bank has declined the card of order 8120; ask the customer for another one."
 
 
@@ -249,3 +256,46 @@ def _decision(step: int) -> tuple[str, str]:
     if step == 20:
         return "missed", "catch_up_none"
     return "fired", "late" if step == 14 else "on_time"
+
+
+def let_a_queue_fall_behind(connection: Connection) -> None:
+    """Write ten minutes of sixty queues; `q-41` fell behind 25 minutes ago, and type `letters` fails since `v2`."""
+    row = JobRow(type="unknown", queue="q-41", priority=0, params=None)
+    waiting = creation.add(connection, row).id
+    due = seconds_from_now(-FALLING.lateness)
+    connection.execute(update(jobs).where(jobs.c.id == waiting).values(run_at=due))
+    deploying.add(connection, "v2", "shop", "[]", "1", 1)
+    deployed = update(deployments).where(deployments.c.key == "v2")
+    connection.execute(deployed.values(created_at=seconds_from_now(-300.0)))
+    now = writing.progress(connection).now
+    names = [f"q-{number:02}" for number in range(60)]
+    seen = Seen(FALLING, dict.fromkeys(names, QUIET) | {"q-41": FALLING}, {"letters": QUIET})
+    ended = Ended(
+        Figures(finished=118, failed=3),
+        dict.fromkeys(names, Figures(finished=2)) | {"q-41": Figures(failed=3)},
+        {"letters": Figures(finished=2, failed=3, runs={20: 5})},
+    )
+    length = timedelta(seconds=LENGTHS[0].seconds)
+    end = floor(now, LENGTHS[0].seconds) - length
+    for number in range(60, 0, -1):
+        found, start = writing.progress(connection), end - number * length
+        behind = {"q-41": now - timedelta(seconds=FALLING.lateness)}
+        assert writing.write(connection, found, start, bucket_of(ended, seen), behind)
+
+
+def miss_last_nights_run(connection: Connection, schedule: int) -> None:
+    """Write that no node was up at the last full hour but nine, when the schedule should have run."""
+    now = writing.progress(connection).now
+    moment = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=9)
+    connection.execute(
+        insert(ticks).values(
+            schedule_id=schedule,
+            nominal_time=moment,
+            until=moment,
+            count=1,
+            decision="missed",
+            reason="catch_up_none",
+            decided_at=now,
+            decided_by="gone",
+        )
+    )

@@ -1,13 +1,13 @@
-"""What people come to the schedules for, with few clicks, and without a mouse."""
+"""What people come to the schedules for, with few clicks."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
-from sqlalchemy import Engine, text
 
+from horae.storage.engine.database import Database
+from tests.e2e.history import miss_last_nights_run
 from tests.e2e.serving import ON_SQLITE, Served
 from tests.e2e.tasks import COUNT_CLICKS, MOST_CLICKS, clicks, jobs_that_end
 from tests.e2e.test_schedules import schedule
@@ -15,38 +15,15 @@ from tests.e2e.test_status import post
 
 pytestmark = [pytest.mark.slow, ON_SQLITE]
 
-MOST_TABS = 60
-
-
-def tab_to(page: Page, target: Locator) -> None:
-    """Go to an element with the tab key alone."""
-    expect(target).to_be_visible()
-    for _ in range(MOST_TABS):
-        if target.evaluate("each => each === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"the keyboard does not reach {target}")
-
 
 @pytest.fixture
-def missed(node: Served, engine: Engine) -> datetime:
-    """A time of last night at which no node was up: `back_up` missed it."""
-    now = datetime.now(UTC)  # noqa: TID251 - the node reads the clock of the machine
-    moment = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=9)
-    micros = int(moment.timestamp()) * 1_000_000
-    with engine.begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO horae_ticks (schedule_id, nominal_time, until, count, decision, reason,"
-                " decided_at, decided_by) VALUES (:id, :at, :at, 1, 'missed', 'catch_up_none', :now,"
-                " 'gone')"
-            ),
-            {"id": schedule(node, "back_up")["id"], "at": micros, "now": micros + 10**6},
-        )
-    return moment
+def missed(node: Served, database: Database) -> None:
+    """`back_up` missed a time of last night, at which no node was up."""
+    found = schedule(node, "back_up")["id"]
+    database.transact(miss_last_nights_run, found)
 
 
-def test_why_last_nights_run_did_not_happen(counted: Page, missed: datetime) -> None:
+def test_why_last_nights_run_did_not_happen(counted: Page, missed: None) -> None:
     page = counted
     page.goto("")
     page.get_by_role("link", name="Schedules", exact=True).first.click()
@@ -61,22 +38,8 @@ def test_why_last_nights_run_did_not_happen(counted: Page, missed: datetime) -> 
     assert 1 < clicks(page) <= MOST_CLICKS
 
 
-def test_why_it_did_not_happen_without_a_mouse(page: Page, missed: datetime) -> None:
-    page.goto("schedules")
-    mark = page.get_by_test_id("schedules").locator("[data-outcome=missed]")
-    tab_to(page, page.get_by_role("row", name="back_up").locator(".mark[tabindex='0']"))
-    page.keyboard.press("Home")
-    expect(mark).to_be_focused()
-    expect(mark).to_have_accessible_name(f"{mark.get_attribute('title')}")
-    page.keyboard.press("Enter")
-    expect(page.get_by_test_id("why-text")).to_contain_text("no node could start it on time")
-    page.keyboard.press("Escape")
-    expect(page.get_by_test_id("why")).to_have_count(0)
-    expect(mark).to_be_focused()
-
-
 def test_the_ledger_is_searched_for_what_did_not_run(
-    page: Page, node: Served, missed: datetime
+    page: Page, node: Served, missed: None
 ) -> None:
     found = schedule(node, "back_up")
     post(node, f"schedules/{found['id']}/run/")
@@ -142,25 +105,6 @@ def add_cron(page: Page) -> None:
     page.get_by_test_id("save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("letters")
     assert 1 < clicks(page) <= MOST_CLICKS
-
-
-def test_a_cron_is_added_without_a_mouse(context: BrowserContext, node: Served) -> None:
-    page = context.new_page()
-    page.goto("schedules")
-    tab_to(page, page.get_by_test_id("new-schedule"))
-    page.keyboard.press("Enter")
-    tab_to(page, page.get_by_test_id("job-type"))
-    page.keyboard.type("send_letter")
-    tab_to(page, page.get_by_test_id("schedule-name"))
-    page.keyboard.type("typed")
-    tab_to(page, page.get_by_label("Cron expression"))
-    page.keyboard.type("@daily")
-    expect(page.get_by_test_id("instead")).to_have_text("Saved as 0 0 * * *")
-    tab_to(page, page.get_by_label("customer *"))
-    page.keyboard.type("8")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("typed")
-    assert schedule(node, "typed")["trigger"]["text"] == "0 0 * * *"
 
 
 def test_a_change_by_somebody_else_is_told(context: BrowserContext, node: Served) -> None:

@@ -87,23 +87,6 @@ def test_what_failed_with_one_exception_is_retried(counted: Page, node: Served) 
     assert clicks(counted) <= MOST_CLICKS
 
 
-def test_the_job_of_a_customer_is_previewed_and_opened_by_key(counted: Page, node: Served) -> None:
-    node.begin("send_letter", customer=17)
-    found = node.begin("send_letter", customer=4711)
-    counted.goto("jobs")
-    type_by_key(counted, node, "customer:4711")
-    expect(counted.get_by_test_id(f"job-{found}")).to_be_visible()
-    expect(counted.get_by_test_id("jobs").get_by_role("row")).to_have_count(2)
-    counted.keyboard.press("Escape")
-    counted.keyboard.press("ArrowDown")
-    preview = counted.get_by_test_id("preview")
-    expect(preview).to_contain_text(f"#{found}")
-    expect(preview.get_by_label("parameters", exact=True)).to_contain_text("4711")
-    counted.keyboard.press("Enter")
-    counted.wait_for_url(f"**/jobs/{found}")
-    assert clicks(counted) == 0
-
-
 def test_which_type_fails_most_since_the_deployment_and_how(counted: Page, node: Served) -> None:
     for _ in range(2):
         node.begin("print_report")

@@ -94,24 +94,6 @@ def test_every_view_is_accessible_and_fits_a_small_screen(page: Page, views: lis
     assert {view: problems for view, problems in found.items() if problems} == {}
 
 
-@ON_SQLITE
-def test_it_can_be_used_without_a_mouse(page: Page, views: list[str]) -> None:
-    job = views[-1].rpartition("/")[2]
-    page.goto("jobs")
-    settle(page)
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-    page.keyboard.press("Enter")
-    link = page.get_by_test_id(f"job-{job}").get_by_role("link")
-    for _ in range(40):
-        if link.evaluate("each => each === document.activeElement"):
-            break
-        page.keyboard.press("Tab")
-    expect(link).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.get_by_test_id("job-state")).to_have_text("Waiting for file")
-
-
 def goes(page: Page, key: str, title: str) -> bool:
     """Press two keys, and return whether they led to the page: on a busy machine the second may be too late."""
     page.keyboard.press("g")
