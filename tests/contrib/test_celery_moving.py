@@ -24,6 +24,7 @@ from horae.domain.cron import CronExpression
 SHOP: Final = """
 from celery import Celery, Task
 from celery.schedules import crontab
+from celery.signals import task_prerun, worker_ready
 
 app = Celery("shop", broker="redis://nowhere.invalid/0")
 app.conf.update(
@@ -84,6 +85,16 @@ def made_within():
 
 
 made_within()
+
+
+@task_prerun.connect
+def audit(**named): ...
+
+
+@worker_ready.connect
+def greet(**named): ...
+
+
 app.conf.beat_schedule = {
     "nightly": {"task": "tasks.purge", "schedule": crontab(hour=3, minute=0), "kwargs": {"days": 3}},
     "purge": {"task": "tasks.purge", "schedule": crontab("*/15", "8-17", "mon-fri"), "args": (1,)},
@@ -200,6 +211,9 @@ def test_what_has_no_counterpart_is_a_comment(code: str) -> None:
         "owner is a name of Horae's",
         "self.retry",
         "0 is Celery's highest priority",
+        f"{NAME}.audit at the signal task_prerun. Instead: @horae.around",
+        f"{NAME}.greet at the signal worker_ready.",
+        "does not count under the limits of fetch",
     ):
         assert said in comments, said
 
@@ -234,6 +248,14 @@ def test_what_is_no_application_is_refused() -> None:
 def test_an_empty_application_is_written() -> None:
     app = Celery("empty", set_as_current=False)
     assert list(imported("empty_jobs", code_of(app)).horae.registry) == []
+
+
+def test_settings_that_hold_for_all_tasks_are_comments() -> None:
+    app = Celery("late", set_as_current=False)
+    app.conf.update(task_acks_late=True, task_ignore_result=True)
+    code = code_of(app)
+    assert "# task_acks_late=True: max_attempts=2 or more" in code
+    assert "# task_ignore_result=True: results are kept" in code
 
 
 def test_names_that_are_alike_stay_apart() -> None:

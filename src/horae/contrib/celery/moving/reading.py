@@ -3,6 +3,7 @@
 import builtins
 import inspect
 import sys
+import weakref
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -28,6 +29,14 @@ OF_SCHEDULES: Final = (
     "give_up_on",
 )
 """The options of a task that are also those of a schedule that calls it."""
+SIGNALS: Final = {
+    "task_prerun": "@horae.around runs code around each body",
+    "task_postrun": "@horae.around runs code around each body",
+    "task_failure": "write it as a hook: @NAME.on_error",
+    "task_revoked": "write it as a hook: @NAME.on_cancelled",
+    "worker_process_init": "@horae.on_child_start",
+}
+"""What stands for a signal; the others have no counterpart."""
 
 
 def read_application(app: Any, reference: str) -> ApplicationCode:
@@ -42,6 +51,11 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
     notes: list[str] = []
     if "django_celery_beat" in str(app.conf.beat_scheduler):
         notes.append("Schedules of django_celery_beat are in its tables, and are not read here.")
+    if app.conf.task_acks_late:
+        notes.append("task_acks_late=True: max_attempts=2 or more runs a job again after a crash.")
+    if app.conf.task_ignore_result:
+        notes.append("task_ignore_result=True: results are kept with the job; keep= says how long.")
+    notes += _signals()
     taken = {*RESERVED, *(name.partition(".")[0] for name in app.tasks)}
     tasks: dict[str, TaskCode] = {}
     for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
@@ -53,6 +67,20 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
         _entry(str(key), entry, tasks, taken, zone) for key, entry in sorted(schedule.items())
     ]
     return ApplicationCode(reference, list(tasks.values()), entries, notes)
+
+
+def _signals() -> list[str]:
+    """Name what is called at signals, except by Celery itself."""
+    notes: list[str] = []
+    for name, signal in vars(celery_module("celery.signals")).items():
+        for _key, held in getattr(signal, "receivers", None) or ():
+            receiver = held() if isinstance(held, weakref.ref) else held
+            module = getattr(receiver, "__module__", None) or "celery"
+            if module.partition(".")[0] not in {"celery", "kombu"}:
+                called = f"{module}.{getattr(receiver, '__qualname__', type(receiver).__name__)}"
+                instead = f" Instead: {SIGNALS[name]}." if name in SIGNALS else ""
+                notes.append(f"No counterpart: {called} at the signal {name}.{instead}")
+    return notes
 
 
 def _task(app: Any, name: str, taken: set[str]) -> TaskCode:
@@ -142,6 +170,8 @@ def _entry(
         code.options = {
             option: task.options[option] for option in OF_SCHEDULES if option in task.options
         }
+        if "limits" in task.options:
+            code.notes.append(f"It does not count under the limits of {task.function}.")
         code.imports |= {line for line in task.imports if line.startswith("import ")}
         code.call = _call_of(code, task, entry)
     code.options = {"name": text(name), **code.options}
