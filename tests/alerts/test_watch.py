@@ -240,7 +240,7 @@ def test_a_target_that_refuses_is_tried_again_and_holds_up_no_other(
             assert (len(refusing.requests), len(server.requests)) == (2, 1)
         first, second = (json.loads(each.body)["id"] for each in refusing.requests)
         assert first == second
-    assert "next try in 5 s: it has answered 500" in caplog.text
+    assert "next try within 5 s: it has answered 500" in caplog.text
     assert "s3cret" not in caplog.text
 
 
@@ -320,7 +320,7 @@ def test_a_target_that_breaks_ends_nothing(horae: Horae, caplog: pytest.LogCaptu
     with watching(horae, targets=[Broken()]) as watch:
         watch.look()
         assert not watch.deliver()
-    assert "a target of the application has not taken 1 notices" in caplog.text
+    assert "a target of the application has not taken 1 notice, " in caplog.text
 
 
 def test_paces_are_checked() -> None:

@@ -1,5 +1,6 @@
 """Large parameters and results are in a store of files; the rows have references to them."""
 
+import errno
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -101,12 +102,12 @@ async def test_a_store_that_is_away(horae: Horae, monkeypatch: pytest.MonkeyPatc
     working = {name: getattr(LargeValues, name) for name in ("put", "get")}
 
     def fail(self: LargeValues, *_: Any) -> None:
-        raise self._away(TimeoutError())
+        raise self._away(OSError(errno.ENOSPC, "no room for s3://key:password@bucket"))
 
     for name in working:
         monkeypatch.setattr(LargeValues, name, fail)
     monkeypatch.setattr("horae.runtime.bodies.values.STORE_PAUSES", (0.0, 0.0))
-    with pytest.raises(Unavailable, match="TimeoutError"):
+    with pytest.raises(Unavailable, match=r"used: OSError \(No space left on device\)$"):
         horae.jobs.start("shout", text=LONG)
     assert sum(horae.jobs.count().values()) == 1
     async with running_node(horae):

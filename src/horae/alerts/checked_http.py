@@ -167,7 +167,7 @@ def resolve(host: str, port: int, allowed: Allowed) -> Address:
         if not allowed.permits(host, address):
             raise NotDelivered(
                 f"the host {quoted(host)} leads to {address}, which is no public address;"
-                " to allow it, name it with allow_internal"
+                " to allow it, name it with --allow-internal (in a program: allow_internal)"
             )
     if not addresses:
         raise NotDelivered(f"the host {quoted(host)} has no address")

@@ -260,9 +260,10 @@ class Watch:
         undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
         delivery.next_try = time.monotonic() + pause
         log.error(
-            "%s has not taken %d notices, next try in %.0f s: %s",
+            "%s has not taken %d notice%s, next try within %.0f s: %s",
             delivery.target.name,
             len(undelivered.notices),
+            "" if len(undelivered.notices) == 1 else "s",
             pause,
             problem,
         )

@@ -139,8 +139,11 @@ class LargeValues:
         return json.dumps(self.put(text)) if len(text) > self.over else text
 
     def _away(self, error: Exception) -> LargeValuesUnavailable:
+        # The text of an error may have the URL with its password; that of a number has not.
+        number = error.errno if isinstance(error, OSError) else None
+        reason = "" if number is None else f" ({os.strerror(number)})"
         return LargeValuesUnavailable(
-            f"the store of large values does not answer: {type(error).__name__}"
+            f"the store of large values cannot be used: {type(error).__name__}{reason}"
         )
 
 
