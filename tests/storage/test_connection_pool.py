@@ -1,6 +1,7 @@
 """The connection pool: connections are reused, bounded in number, and discarded when their server ends."""
 
 import asyncio
+import logging
 import os
 import sqlite3
 from contextlib import ExitStack
@@ -174,6 +175,16 @@ async def test_what_a_coroutine_uses_at_close_is_closed_when_it_is_given_back(
     other.close()
     with pytest.raises((ValueError, OperationalError), match=r"closed|no active"):
         await driver.execute("SELECT 1")
+
+
+def test_nothing_is_logged_of_the_pools(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "horae"):
+        other = Database(**database.arguments)
+        other.autocommit(opened)
+        other.close()
+    assert caplog.messages == []
 
 
 def test_nothing_is_opened_after_close(database: Database) -> None:

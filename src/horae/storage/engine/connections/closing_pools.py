@@ -12,6 +12,8 @@ from typing_extensions import override
 class ClosingPool(QueuePool):
     """Closes the connections that are in use at its disposal when they are given back."""
 
+    # Otherwise the logger would be named after this module, and its messages be in Horae's log.
+    _sqla_logger_namespace = "sqlalchemy.pool.impl.QueuePool"
     _is_disposed = False
 
     @override
