@@ -10,8 +10,13 @@ def quoted(text: object, longest: int = 60) -> str:
         written = text
     else:
         written = written_by(repr, text, f"(a {type(text).__name__})")
-    cut = written if len(written) <= longest else written[:longest] + "…"
-    return repr(cut) if isinstance(text, str) else cut
+    short = cut(written, longest)
+    return repr(short) if isinstance(text, str) else short
+
+
+def cut(text: str, longest: int) -> str:
+    """Return the beginning of a long text, with an ellipsis."""
+    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def written_by(write: Callable[[object], str], value: object, otherwise: str) -> str:

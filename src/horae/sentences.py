@@ -217,6 +217,11 @@ class Sentence(str):
         return (str(self), self.code), dict(self.values)
 
 
+def counted(count: int, one: str) -> str:
+    """Return a number with its noun: `1 run`, `1,200 runs`."""
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
 def sentence_of(error: Exception) -> str:
     """Return the text of an error; it is a `Sentence` if the error was made with one."""
     text: object = error.args[0] if error.args else ""

@@ -90,22 +90,18 @@ def _checked_by(check: Callable[[str], str]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def _tokens(value: Any) -> Any:
-    """Split tokens separated by commas; an empty variable is refused: it would open the API."""
-    found = _names(value)
-    if found is None:
-        raise ValueError("contains no token; unset it to use none")
-    return found
-
-
-def _secret_keys(value: Any) -> Any:
-    """Split keys separated by commas; an empty variable is refused: secrets would be stored as
-    they are.
+def _some_names(if_empty: str) -> BeforeValidator:
+    """Split names separated by commas. An empty variable is refused: it would open the API, or
+    store secrets as they are.
     """
-    found = _names(value)
-    if found is None:
-        raise ValueError("contains no key; unset it to store secrets as they are")
-    return found
+
+    def split(value: Any) -> Any:
+        found = _names(value)
+        if found is None:
+            raise ValueError(if_empty)
+        return found
+
+    return BeforeValidator(split)
 
 
 def _secret_key(key: SecretStr) -> SecretStr:
@@ -384,10 +380,12 @@ class Settings(BaseModel):
     port: int = Field(
         8080, ge=0, le=65_535, description="Port of the HTTP API; 0 picks a free one."
     )
-    tokens: Annotated[tuple[SecretStr, ...], BeforeValidator(_tokens)] = Field(
-        (), description="Users of the HTTP API, as id:role:secret, separated by commas."
-    )
-    secret_keys: Annotated[tuple[SecretKey, ...], BeforeValidator(_secret_keys)] = Field(
+    tokens: Annotated[
+        tuple[SecretStr, ...], _some_names("contains no token; unset it to use none")
+    ] = Field((), description="Users of the HTTP API, as id:role:secret, separated by commas.")
+    secret_keys: Annotated[
+        tuple[SecretKey, ...], _some_names("contains no key; unset it to store secrets as they are")
+    ] = Field(
         (),
         description=(
             "Keys that encrypt secret parameters before they are stored, separated by commas: the"

@@ -19,9 +19,10 @@ from horae.cli.options import (
     replace_catch_all,
     whose,
 )
-from horae.cli.printing import COLUMNS, counted, print_table
+from horae.cli.printing import COLUMNS, print_table
 from horae.cli.printing.job_views import as_values
 from horae.errors import InvalidRequest
+from horae.sentences import counted
 
 Action: TypeAlias = Literal["cancel", "retry", "delete", "reschedule"]
 DONE_TO: Final[dict[str, str]] = {

@@ -14,9 +14,6 @@ DONE: Final = 0
 FAILED: Final = 1
 WRONG_CALL: Final = 2
 
-SHOWN_BEFORE: Final = 40
-SHOWN_CHARACTERS: Final = 76
-"""How many characters of a query are shown before and around a wrong term."""
 TRACEBACK_VARIABLE: Final = "HORAE_TRACEBACK"
 EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
     InvalidRequest: WRONG_CALL,
@@ -45,8 +42,9 @@ def complain(message: object) -> None:
 
 def marked(error: InvalidQuery) -> list[str]:
     """Return the query, or its part around the wrong term, and a line that marks the term."""
-    start = max(0, error.position - 1 - SHOWN_BEFORE)
-    shown = error.text[start : start + SHOWN_CHARACTERS]
+    # The part fits into one line, and most of what comes before the term is left out.
+    start = max(0, error.position - 1 - 40)
+    shown = error.text[start : start + 76]
     if not shown.isprintable():
         return []  # its escaped form would have another length
     before = error.position - 1 - start

@@ -22,6 +22,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 from sqlalchemy import Connection
 
 from horae.domain.storable import storable
+from horae.quoting import cut
 from horae.storage.operations import change_log
 from horae.types.logs import current_claim
 
@@ -215,8 +216,8 @@ def _as_text(values: Values) -> str | None:
         if not isinstance(value, str):
             text = json.dumps(value, default=str, ensure_ascii=False)
         text = storable(text)
-        if len(text) > LONGEST_VALUE:
-            return f"{text[:LONGEST_VALUE]}…"
-        return text if isinstance(value, str) else value
+        if len(text) > LONGEST_VALUE or isinstance(value, str):
+            return cut(text, LONGEST_VALUE)
+        return value
 
     return json.dumps({name: shorten(value) for name, value in values.items()})

@@ -39,6 +39,11 @@ def schedule_name(given: object) -> ScheduleName:
     return ScheduleName(_name("schedule name", given))
 
 
+def limit_name(given: object) -> str:
+    """Parse the name of a limit. Raises `InvalidRequest`."""
+    return _name("limit name", given)
+
+
 def owner_id(given: object) -> OwnerId:
     """Parse the id of an owner. Raises `InvalidRequest`."""
     return OwnerId(foreign_id("owner", given))

@@ -17,6 +17,7 @@ from horae.client.jobs import JobCount, JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log
+from horae.quoting import cut
 from horae.storage.engine import Database
 from horae.storage.jobs import PastAttempt, creation, reading
 from horae.storage.jobs.limits import weight_of
@@ -28,8 +29,7 @@ from horae.types.large_values import LargeValueMissing, open_value
 
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""
-LONGEST_ERROR_LINE: Final = 300
-"""Maximum number of characters of an error in a list."""
+
 log = guarded_log("horae.api")
 
 V = TypeVar("V", bound="JobView")
@@ -316,10 +316,7 @@ class JobViews:
 
 def error_line(error: str | None) -> str | None:
     """Return the first line of an error, which names the exception, cut to what a row can show."""
-    line = (error or "").strip().partition("\n")[0]
-    if not line:
-        return None
-    return line if len(line) <= LONGEST_ERROR_LINE else f"{line[:LONGEST_ERROR_LINE]}…"
+    return cut((error or "").strip().partition("\n")[0], 300) or None
 
 
 def job_counts(counts: Mapping[JobState, JobCount]) -> JobCounts:

@@ -26,8 +26,6 @@ from horae.types import Registry
 from horae.types.documentation import description_of, parameters_schema
 from horae.types.parameters import ModelParameters
 
-NEXT_RUNS: Final = 5
-"""Maximum number of next starts in a response."""
 Seconds = Annotated[float, BeforeValidator(timedelta.total_seconds)]
 
 
@@ -426,7 +424,7 @@ def schedule_detail(registry: Registry, view: ScheduleView) -> ScheduleDetail:
     overrides = dict(view.overrides)
     if "params" in overrides:
         overrides["params"] = shown_parameters(registry, view.job_type, overrides["params"])
-    next_runs, change = view.upcoming(NEXT_RUNS), view.change
+    next_runs, change = view.upcoming(5), view.change
     more = {
         "params": shown_parameters(registry, view.job_type, view.config),
         "overrides": overrides,

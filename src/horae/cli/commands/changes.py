@@ -1,7 +1,7 @@
 """`horae changes`: the audit log of changes over HTTP, on the command line and in Python."""
 
 import json
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -10,9 +10,7 @@ from horae.cli.command import Answer, on_database, table
 from horae.cli.moments import parse_moment
 from horae.cli.printing import Columns
 from horae.client.operations import ChangeLog, filter_changes
-
-LONGEST_CHANGE: Final = 60
-"""Maximum number of characters of changed values: about a third of a wide terminal."""
+from horae.quoting import cut
 
 
 @on_database
@@ -85,4 +83,4 @@ def _in_line(values: Any) -> str | None:
     text = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
     )
-    return text if len(text) <= LONGEST_CHANGE else f"{text[:LONGEST_CHANGE]}…"
+    return cut(text, 60)  # about a third of a wide terminal

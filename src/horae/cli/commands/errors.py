@@ -1,21 +1,19 @@
 """`horae errors`: failures in groups that have one cause; retry or delete the jobs of a group."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from horae.app import Horae
 from horae.cli.bulk import Action, DryRun, Yes, change_many
 from horae.cli.command import Answer, on_database
-from horae.cli.printing import Columns, counted, print_table
+from horae.cli.printing import Columns, print_table
 from horae.cli.values import duration
 from horae.client.operations import FailureReport, failures_since, failures_to_change
 from horae.errors import InvalidRequest, NotFound
-from horae.quoting import quoted
-
-LONGEST_SHOWN: Final = 60
-"""Maximum number of characters of an error text in the table; `--json` has all of it."""
+from horae.quoting import cut, quoted
+from horae.sentences import counted
 
 
 @on_database
@@ -102,5 +100,4 @@ def _answer(report: FailureReport) -> Answer:
 
 
 def _short(text: str) -> str:
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}…"
+    return cut(text.strip().partition("\n")[0], 60)  # `--json` has all of it

@@ -2,7 +2,7 @@
 
 from functools import partial
 from operator import itemgetter
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from horae.cli.printing import Columns, brief, print_table
 from horae.cli.values import duration
 from horae.client.operations import Scope, figures_of_step, series
 from horae.errors import InvalidRequest
-
-STEPS: Final = 30
-"""Number of lines of the table, about as many as a terminal has."""
 
 
 @on_database
@@ -41,7 +38,8 @@ def history(
         Scope.QUEUE if queue is not None else Scope.TYPE if type_ is not None else Scope.EVERYTHING
     )
     reads = horae.components.reads
-    found = series(reads, scope, queue or type_, span=duration(span), points=STEPS)
+    # About as many lines as a terminal has.
+    found = series(reads, scope, queue or type_, span=duration(span), points=30)
     columns: Columns = {
         "TIME": itemgetter("at"),
         "WAITING": itemgetter("waiting"),

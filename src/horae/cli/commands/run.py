@@ -34,6 +34,7 @@ from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 from horae.runtime.claims import Slots
 from horae.runtime.node import Node
+from horae.sentences import counted
 from horae.storage.engine import shown
 
 if TYPE_CHECKING:
@@ -331,9 +332,8 @@ def _in_words(node: dict[str, Any]) -> str:
     if NodeRole.WORKER not in node["roles"]:
         return f"node {node['id']}, which fires schedules and runs no jobs, {node['database']}"
     queues = "all queues" if node["queues"] is None else f"queues {', '.join(node['queues'])}"
-    count = len(node["types"])
     children = "" if node["processes"] is None else f" and {node['processes']} in child processes"
     return (
-        f"node {node['id']}, {count} job {'type' if count == 1 else 'types'}, {queues}, "
+        f"node {node['id']}, {counted(len(node['types']), 'job type')}, {queues}, "
         f"{node['concurrency']} at a time{children}, {node['database']}"
     )

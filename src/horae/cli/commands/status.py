@@ -10,10 +10,11 @@ from horae.app import Horae
 from horae.cli.command import Answer, on_database
 from horae.cli.commands.doctor import print_finding
 from horae.cli.failures import DONE, FAILED
-from horae.cli.printing import console, counted
+from horae.cli.printing import console
 from horae.client.doctor import Finding
 from horae.client.operations import Overview
 from horae.domain.jobs import JobState
+from horae.sentences import counted
 
 
 @on_database

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -30,11 +30,6 @@ from horae.cli.options import AsJson
 from horae.cli.printing import console, print_json
 from horae.cli.serving import LogFormat, configure
 from horae.errors import InvalidRequest
-
-MORE_TRIES: Final = 2
-"""How often `--once` tries a target again."""
-PAUSE: Final = 1.0
-"""Seconds before each further try."""
 
 Application = Annotated[
     str | None,
@@ -207,9 +202,9 @@ def watch(
 def _look_once(watching: Watch, *, as_json: bool) -> None:
     notices = watching.look(at_once=True)
     delivered = watching.deliver(at_once=True)
-    for _ in range(MORE_TRIES):
+    for _ in range(2):
         if not delivered:
-            time.sleep(PAUSE)
+            time.sleep(1.0)
             delivered = watching.deliver(with_pings=False, at_once=True)
     alerts = sorted(watching.alerts.values(), key=lambda alert: alert.key)
     if as_json:

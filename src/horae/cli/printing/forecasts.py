@@ -7,10 +7,11 @@ from typing import Any, Final, TypeVar
 import typer
 
 from horae.cli.escaping import printable
-from horae.cli.printing.output import brief, counted, print_table
+from horae.cli.printing.output import brief, print_table
 from horae.domain.forecast import Comparison, Forecast, Peak, ScheduleForecast
 from horae.domain.schedules import Decision
 from horae.domain.times import load_zone
+from horae.sentences import counted
 
 NAMES_OF_PEAK: Final = 8
 """Maximum number of schedules that a line about a peak names; further ones are only counted."""

@@ -39,11 +39,6 @@ def console() -> Console:
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 
 
-def counted(count: int, one: str) -> str:
-    """Return a number with its noun: `1 run`, `1,200 runs`."""
-    return f"{count:,} {one if count == 1 else one + 's'}"
-
-
 def print_json(value: Any) -> None:
     """Print one line of JSON."""
     typer.echo(to_json(value, inf_nan_mode="null", fallback=str).decode())

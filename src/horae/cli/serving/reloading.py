@@ -17,8 +17,6 @@ from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
 
 FLAG: Final = "--reload"
-LOOK_EVERY: Final = 200
-"""Milliseconds after which the parent looks at its child and its signals."""
 
 log = guarded_log("horae.cli")
 
@@ -55,7 +53,7 @@ class Reloading:
             self._folder,
             watch_filter=PythonFilter(),
             stop_event=self._stop,
-            rust_timeout=LOOK_EVERY,
+            rust_timeout=200,
             yield_on_timeout=True,
             raise_interrupt=False,
         )

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from horae.client.doctor.finding import Finding, count_of, ok, problem, warning
+from horae.client.doctor.finding import Finding, ok, problem, warning
 from horae.errors import ConfigurationError
 from horae.quoting import quoted
+from horae.sentences import counted
 from horae.storage.engine import Database
 from horae.storage.jobs import dispatching
 from horae.types import Destination, Registry, Routes
@@ -28,7 +29,7 @@ def backend_findings(
     for job_type, queue, number in database.autocommit(dispatching.held_in_lanes, routes.scope):
         yield problem(
             "limits",
-            f"{count_of(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot"
+            f"{counted(number, 'job')} of type {quoted(job_type)} in queue {quoted(queue)} cannot"
             " start: a backend runs them, and limits by key and turns hold only for jobs that"
             " Horae's nodes run",
             f"If the queue has them, remove them (`horae queues fair {queue} --by none`, `horae"
@@ -41,7 +42,7 @@ def backend_findings(
         if oldest.get(destination, 0.0) >= TAKEN_WITHIN:
             late = warning(
                 backend,
-                f"no worker has taken {count_of(numbers[destination], 'message')} in queue {queue},"
+                f"no worker has taken {counted(numbers[destination], 'message')} in queue {queue},"
                 f" the oldest sent {oldest[destination]:.0f} s ago",
                 f"Start workers that take this queue, such as `celery -A module worker -Q {queue}`,"
                 " or more of them.",
@@ -76,4 +77,4 @@ def _broker_finding(registry: Registry, destination: Destination, late: Finding 
             " and none is lost",
             "Check the URL of the broker, its server, the password and the network.",
         )
-    return late or ok(name, f"queue {queue} answers; {count_of(waiting, 'message')} in it")
+    return late or ok(name, f"queue {queue} answers; {counted(waiting, 'message')} in it")

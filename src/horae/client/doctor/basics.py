@@ -8,14 +8,13 @@ from horae.client.doctor.finding import (
     USUAL,
     Finding,
     Level,
-    count_of,
     ok,
     problem,
     warning,
 )
 from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import DATABASE_ERRORS, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs import JobFilter, reading
@@ -29,12 +28,10 @@ from horae.wakeup import WakeupChannel
 
 MOST_ROWS: Final = 5_000
 """Maximum number of jobs and schedules that are checked, newest first."""
-PAGE: Final = 250
-"""Number of audit entries that are checked."""
 JOBS_AT_ONCE: Final = 25
 """Jobs per statement; each is read with all its columns, and may be some megabytes large."""
 MOST_SHOWN: Final = 10
-"""Maximum number of unreadable rows that are listed; further ones are only count_of."""
+"""Maximum number of unreadable rows that are listed; further ones are only counted."""
 
 
 def check_connection(database: Database) -> Finding:
@@ -273,7 +270,7 @@ def check_rows(database: Database) -> Finding:
         database.autocommit(ticks.page, schedule.id, 1)
     for small in (nodes.view, queues.view, deployments.page):
         database.autocommit(small)
-    database.autocommit(change_log.page, change_log.EVERY_CHANGE, before=None, limit=PAGE)
+    database.autocommit(change_log.page, change_log.EVERY_CHANGE, before=None, limit=250)
     found = unreadable_rows.list_all()
     if not found:
         return ok("rows", "all rows that were checked can be read")
@@ -283,7 +280,6 @@ def check_rows(database: Database) -> Finding:
     more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     return warning(
         "rows",
-        f"{count_of(len(found), 'row')} cannot be read, so lists and nodes skip them:"
-        f" {named}{more}",
+        f"{counted(len(found), 'row')} cannot be read, so lists and nodes skip them: {named}{more}",
         "Repair or delete them with SQL. Other rows are not affected.",
     )

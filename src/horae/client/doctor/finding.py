@@ -163,11 +163,6 @@ def first_of(many: Sequence[Finding]) -> Sentence:
     )
 
 
-def count_of(count: int, what: str) -> str:
-    """Return a count with its noun, such as `1 job` or `3 jobs`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def length_of(seconds: float) -> str:
     """Return a rounded length of time: `45 s`, `12 min`, `3 h`."""
     for unit, size in (("h", 3600), ("min", 60)):

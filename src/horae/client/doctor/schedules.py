@@ -10,14 +10,13 @@ from horae.client.doctor.finding import (
     Deed,
     Finding,
     Noun,
-    count_of,
     length_of,
     ok,
     problem,
     warning,
 )
 from horae.client.doctor.work import NO_CHANGES, START_NODE, by_whom
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.nodes import NodeView
 from horae.storage.operations import LastChange
 from horae.storage.schedules import (
@@ -48,7 +47,7 @@ def schedule_findings(
             warning(
                 CHECK,
                 Sentence(
-                    f"{count_of(enabled, 'enabled schedule')}, and no live node has the role"
+                    f"{counted(enabled, 'enabled schedule')}, and no live node has the role"
                     " scheduler, so none will start",
                     SentenceCode.NODES_WITHOUT_SCHEDULER,
                     schedules=enabled,
@@ -220,7 +219,7 @@ def _report_waiting(waiting: Sequence[WaitingSchedule]) -> Iterator[Finding]:
 def failing_findings(failing: Sequence[FailingSchedule]) -> Iterator[Finding]:
     """Report schedules that keep failing; those that gave up, and are disabled, come first."""
     for each in failing:
-        failures = f"{count_of(each.streak, 'failure')} in a row"
+        failures = f"{counted(each.streak, 'failure')} in a row"
         about = About(Noun.SCHEDULE, each.name, str(each.id))
         if each.gave_up:
             yield problem(
@@ -278,7 +277,7 @@ def _report_unknown(
             yield problem(
                 CHECK,
                 Sentence(
-                    f"{count_of(count, 'schedule')} for jobs of type {kind!r}, which no live node"
+                    f"{counted(count, 'schedule')} for jobs of type {kind!r}, which no live node"
                     f" knows{', but this application does' if known_here else ''}",
                     SentenceCode.SCHEDULES_TYPE_UNKNOWN,
                     schedules=count,

@@ -10,7 +10,7 @@ from horae.storage.operations import OpenTransaction, RowEstimate, Server, docto
 SERVER: Final = "server"
 """Name of the check whether the server accepts writes."""
 SHOWN: Final = 5
-"""Maximum number of open transactions that are listed; further ones are only count_of."""
+"""Maximum number of open transactions that are listed; further ones are only counted."""
 SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
     "statement_timeout": (
         5.0,

@@ -10,12 +10,11 @@ from horae.client.doctor.finding import (
     Deed,
     Finding,
     Noun,
-    count_of,
     length_of,
     problem,
 )
 from horae.client.doctor.work import pending_query
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView
 from horae.storage.queues import DueJobs, QueueView, depth
@@ -50,7 +49,7 @@ def late_queue_findings(
             "queues",
             Sentence(
                 f"queue {name!r} is behind: a job has been due for {length_of(seconds)},"
-                f" and {count_of(due, 'job')} {'waits' if due == 1 else 'wait'} for long",
+                f" and {counted(due, 'job')} {'waits' if due == 1 else 'wait'} for long",
                 SentenceCode.QUEUE_LATE,
                 queue=name,
                 seconds=seconds,
@@ -120,7 +119,7 @@ def unclaimed_findings(
         yield problem(
             "queues",
             Sentence(
-                f"{count_of(count, 'job')} due in queue {name!r} and {count_of(free, 'slot')} free"
+                f"{counted(count, 'job')} due in queue {name!r} and {counted(free, 'slot')} free"
                 f" for them, but nothing was claimed in {length_of(oldest)}",
                 SentenceCode.NOTHING_CLAIMED,
                 queue=name,

@@ -1,7 +1,6 @@
 """All checks of what should be running, for `horae doctor` and the overview."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding
 from horae.client.doctor.schedules import missed_findings, paused_findings, schedule_findings
@@ -23,9 +22,6 @@ from horae.storage.operations import DueWork, change_log, doctor
 from horae.storage.queues import QueueView, everything
 from horae.storage.schedules import health
 from horae.types import Routes
-
-MOST_MISSED: Final = 100
-"""Maximum number of schedules with missed times that are read."""
 
 
 def system_findings(
@@ -70,6 +66,4 @@ def system_findings(
     targets = [name for each in found.paused for name in (str(each.id), each.name)]
     changes = database.autocommit(change_log.last_of, "schedule.pause", targets)
     yield from paused_findings(found.paused, found.paused_count, changes)
-    yield from missed_findings(
-        database.autocommit(health.missed, USUAL.missed_searched, (), MOST_MISSED)
-    )
+    yield from missed_findings(database.autocommit(health.missed, USUAL.missed_searched, (), 100))

@@ -11,13 +11,12 @@ from horae.client.doctor.finding import (
     Details,
     Finding,
     Noun,
-    count_of,
     ok,
     problem,
     warning,
 )
 from horae.domain.jobs import CELERY, Field, JobState, written_term
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.jobs import LeftoverJobs
 from horae.storage.nodes import DeadNode, NodeView
 from horae.storage.operations import DueWork, LastChange
@@ -48,13 +47,13 @@ def node_findings(alive: Sequence[NodeView], dead: Sequence[Dead]) -> Iterator[F
     elif any(CELERY in view.roles for view in alive):
         yield ok(
             "nodes",
-            f"{count_of(len(alive), 'node')} alive, and Celery's workers run the jobs",
+            f"{counted(len(alive), 'node')} alive, and Celery's workers run the jobs",
         )
     elif alive:
         yield warning(
             "nodes",
             Sentence(
-                f"{count_of(len(alive), 'node')} alive, and none has the role worker, so no job"
+                f"{counted(len(alive), 'node')} alive, and none has the role worker, so no job"
                 " runs",
                 SentenceCode.NODES_WITHOUT_WORKER,
                 nodes=len(alive),
@@ -110,7 +109,7 @@ def fate_of(jobs: Mapping[str, int]) -> str:
     ]
     total = sum(jobs.values())
     return Sentence(
-        f"it held {count_of(total, 'job')}: {', '.join(parts)}",
+        f"it held {counted(total, 'job')}: {', '.join(parts)}",
         SentenceCode.FATE_OF_JOBS,
         count=total,
         parts=parts,
@@ -131,7 +130,7 @@ def queue_findings(
         if queue.paused_at is not None:
             change = changes.get(queue.name)
             since = f"{queue.paused_at:%Y-%m-%d %H:%M} UTC" + by_whom(change, queue.note)
-            waiting = f"{count_of(queue.pending, 'job')} {_waits(queue.pending)}"
+            waiting = f"{counted(queue.pending, 'job')} {_waits(queue.pending)}"
             yield warning(
                 "queues",
                 Sentence(
@@ -198,7 +197,7 @@ def work_findings(
     for work in unserved:
         yield _report_unserved(work, alive, known)
     if not unserved:
-        due = count_of(sum(work.count for work in waiting), "due job")
+        due = counted(sum(work.count for work in waiting), "due job")
         calm = f"{due}, each in a paused queue or in one that a node serves"
         yield ok("work", calm if waiting else "no job is due")
 
@@ -247,7 +246,7 @@ def misfit_findings(
     `due`: types of which jobs are due, which `work_findings` reports.
     """
     for misfit in misfits:
-        which = f"{count_of(misfit.count, 'waiting job')} of type {misfit.type!r}"
+        which = f"{counted(misfit.count, 'waiting job')} of type {misfit.type!r}"
         if misfit.problem is not None:
             yield problem(
                 "parameters",
@@ -371,7 +370,7 @@ def _of_work(kind: str, work: DueWork) -> Details:
 
 def _describe(work: DueWork, *, awaited: int = 0) -> Sentence:
     """Say how much work waits; `awaited`: for the end of how many of the jobs others wait."""
-    number = count_of(work.count, "due job")
+    number = counted(work.count, "due job")
     others = f", for the end of {awaited} of which groups or other jobs wait" if awaited else ""
     return Sentence(
         f"{number} of type {work.type!r} in queue {work.queue!r} (the oldest for"
@@ -392,7 +391,7 @@ def _waits(count: int) -> str:
 def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
     text = (
         f"node {view.id} ({view.name}, pid {view.pid}) is dead: {cause}; it holds"
-        f" {count_of(view.running, 'job')}"
+        f" {counted(view.running, 'job')}"
     )
     values: dict[str, str | int] = {
         "id": view.id,

@@ -4,7 +4,8 @@ from functools import partial
 
 from horae.client.changes import LoggedChange, with_entry
 from horae.client.on_threads import OnThreads, on_thread
-from horae.domain.limits import LimitNumbers, Window, limit_name, numbers_of
+from horae.domain.limits import LimitNumbers, Window, numbers_of
+from horae.domain.names import limit_name
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
 from horae.storage.engine import Database, Use

@@ -9,7 +9,7 @@ from horae.domain.cron.refusals import bad_step, out_of_range, refusal, reversed
 from horae.domain.times import Interval
 from horae.errors import CronSyntaxError, InvalidInterval
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 
 WITHOUT_SECOND: Final = 5
 _WITHOUT_YEAR: Final = 6
@@ -68,7 +68,7 @@ def split_expression(text: str) -> tuple[str, ...]:
         )
     if not WITHOUT_SECOND <= len(fields) <= _COMPLETE:
         problem = Sentence(
-            f"{len(fields)} field{'' if len(fields) == 1 else 's'}",
+            counted(len(fields), "field"),
             SentenceCode.CRON_FIELDS,
             count=len(fields),
         )

@@ -5,7 +5,7 @@ rate allows, and no more run at once than a limit allows.
 """
 
 from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
-from horae.domain.limits.limit import OWNER, Limit, check_key, fields_of, key_of, limit_name, named
+from horae.domain.limits.limit import OWNER, Limit, check_key, fields_of, key_of, named
 from horae.domain.limits.numbers import LARGEST_AMOUNT, LimitNumbers, Window, numbers_of
 from horae.domain.limits.rate import TokenBucket, may_gather, state_now
 
@@ -23,7 +23,6 @@ __all__ = [
     "check_key",
     "fields_of",
     "key_of",
-    "limit_name",
     "may_gather",
     "named",
     "numbers_of",

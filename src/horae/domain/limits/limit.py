@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from horae.domain.functions import problem_of_result
 from horae.domain.limits.numbers import LimitNumbers, OnReached, Window, numbers_of
-from horae.domain.names import LONGEST_NAME
+from horae.domain.names import LONGEST_NAME, limit_name
 from horae.domain.storable import escaped, storable
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -82,21 +82,6 @@ class Limit:
         elif self.key is not None:
             parts += fields_of(self.key)
         return ".".join(parts)[-LONGEST_NAME:]
-
-
-def limit_name(given: object) -> str:
-    """Parse the name of a limit. Raises `InvalidRequest`."""
-    if (
-        not isinstance(given, str)
-        or not 0 < len(given) <= LONGEST_NAME
-        or not given.strip()
-        or not given.isprintable()
-    ):
-        raise InvalidRequest(
-            f"limit name {quoted(given)}: expected 1 to {LONGEST_NAME} printable characters, not"
-            " only spaces"
-        )
-    return given
 
 
 def fields_of(key: object) -> list[str]:

@@ -10,7 +10,7 @@ from horae.domain.cron import CronExpression
 from horae.domain.schedules.schedule import Rules
 from horae.domain.schedules.trigger import CronTrigger
 from horae.domain.times import EPOCH, load_zone, span_at
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 
 _SHOWN: Final = 3
 """Maximum number of wall times that a surprise lists; the others are only counted."""
@@ -63,7 +63,7 @@ class ClockSurprise:
         runs = [
             f"{moment:%H:%M:%S}".removesuffix(":00") + f"{moment:%z}"[:3] for moment in self.runs
         ]
-        number = f"{self.fires} run{'' if self.fires == 1 else 's'}"
+        number = counted(self.fires, "run")
         fires = f"{number}, at {_join_shown(runs, self.fires)}" if self.fires else "no run"
         if self.change is ClockChange.FORWARD:
             what, code = _verb(self.times, "is left out", "are left out"), _LEFT_OUT

@@ -29,7 +29,7 @@ from horae.domain.limits import LimitNumbers
 from horae.domain.times import EPOCH, MICROSECOND
 from horae.quoting import quoted
 from horae.redaction import MASK
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import (
     database_now,
     microseconds_now,
@@ -413,8 +413,7 @@ def _at_its_place(job: Job, facts: Any, places: list[_Place]) -> WaitingFor:
 def _full_queue(connection: Connection, job: Job, facts: Any, kinds: list[Serving]) -> WaitingFor:
     """Return that the queue of a job runs as many jobs as it may, or will with those before it."""
     limit = facts.concurrency_limit
-    at_once = "1 job" if limit == 1 else f"{limit:,} jobs"
-    text = f"Queue {quoted(job.queue)} runs {at_once} at a time, as many as it may."
+    text = f"Queue {quoted(job.queue)} runs {counted(limit, 'job')} at a time, as many as it may."
     if not kinds or job.waits_for is not None:
         sentence = Sentence(text, SentenceCode.JOB_IN_FULL_QUEUE, queue=job.queue, limit=limit)
         return WaitingFor(reason=WaitReason.QUEUE_LIMIT, text=sentence)

@@ -63,7 +63,7 @@ _UNCOUNTED: Final[Mapping[RunOutcome, RunOutcome]] = dict.fromkeys(
     (RunOutcome.FAILED, RunOutcome.CANCELLED), RunOutcome.UNCOUNTED
 )
 
-_BESIDE: Final = frozenset({Reason.MANUAL, Reason.BACKFILL})
+_IN_ADDITION: Final = frozenset({Reason.MANUAL, Reason.BACKFILL})
 """The reasons of runs in addition to the schedule, which do not move its next start."""
 
 
@@ -179,7 +179,7 @@ def _end_one_each(
         event = RunEnded(
             outcome=ended.outcome,
             started=row.started_at or ended.created_at,
-            by_hand=ended.reason in _BESIDE,
+            by_hand=ended.reason in _IN_ADDITION,
             backfill=ended.reason == Reason.BACKFILL,
             took=ended.took,
             others=others,

@@ -13,11 +13,12 @@ from horae.cli.context import opened, target_of
 from horae.cli.failures import DONE, complain, exit_code_of
 from horae.cli.moments import parse_moment
 from horae.cli.options import By, Owner, SomeJobIds, whose
-from horae.cli.printing import counted, line_of, local_time, print_json
+from horae.cli.printing import line_of, local_time, print_json
 from horae.cli.printing.job_views import as_values
 from horae.cli.values import duration
 from horae.domain.jobs import Job
 from horae.errors import HoraeError
+from horae.sentences import counted
 
 
 @with_selection
