@@ -20,8 +20,6 @@ MASK: Final = "••••••"
 """The text that replaces a secret parameter."""
 SHORTEST_SECRET: Final = 4
 """Minimum length of a secret that is searched for in texts: a shorter one may be part of words."""
-MOST_SECRETS: Final = 200
-"""Maximum number of secrets of one job that are searched for."""
 UNREADABLE: Final = "(its text cannot be read)"
 """What stands for the text of an error that raises where it is to be written."""
 _CHAIN: Final = 50
@@ -120,7 +118,7 @@ def _as_shown(secrets: Iterable[str]) -> list[str]:
     """The secrets as they are, and as `repr` and JSON write them; longer ones first, because one
     may contain another.
     """
-    known = {secret for _, secret in zip(range(MOST_SECRETS), secrets, strict=False)}
+    known = {secret for _, secret in zip(range(200), secrets, strict=False)}
     known |= {written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)}
     return sorted(
         (secret for secret in known if len(secret) >= SHORTEST_SECRET), key=len, reverse=True

@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from pydantic import AwareDatetime
 
 from horae.alerts.rules import FoundProblem, Rule
-
-LONGEST_SUMMARY: Final = 2_000
-"""Maximum number of characters of a summary: names may be long, and there may be many."""
 
 
 class Happening(StrEnum):
@@ -86,7 +83,8 @@ def follow(
         alert = Alert(
             key=key,
             rule=problem.rule,
-            summary=problem.summary[:LONGEST_SUMMARY],
+            # Names may be long, and there may be many.
+            summary=problem.summary[:2_000],
             details=problem.details,
             since=now if known is None else known.since,
             last_seen=now,

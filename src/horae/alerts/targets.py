@@ -22,7 +22,6 @@ TIMEOUT: Final = 10.0
 """Seconds that one delivery may take."""
 LARGEST_BODY: Final = 16 * 1024
 """Maximum number of bytes of a webhook; the details of an alert are left out of a longer one."""
-LONGEST_SUBJECT: Final = 150
 Format = Literal["json", "slack"]
 _MARKS: Final = {
     Happening.BEGUN: "ALERT",
@@ -131,7 +130,7 @@ class Email:
         """Send the notice."""
         message = EmailMessage()
         subject = " ".join(f"{headline(notice)} [{source}]".split())
-        message["Subject"] = subject[:LONGEST_SUBJECT]
+        message["Subject"] = subject[:150]
         message["From"], message["To"] = self.sender, ", ".join(self.to)
         message["Date"] = format_datetime(now)
         message["Auto-Submitted"] = "auto-generated"  # so that no holiday note answers

@@ -24,10 +24,6 @@ TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
-LEAST_COMPRESSED: Final = 1000
-"""Minimum number of bytes of a compressed response; smaller ones fit one packet as they are."""
-COMPRESSION: Final = 4
-"""Level of gzip; higher ones take several times as long and compress JSON hardly better."""
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
 """Operations without authentication."""
 
@@ -83,8 +79,9 @@ def http_interface(services: Services) -> HttpInterface:
     settings, known = services.settings, services.has_authentication
     hosts = allowed_hosts(settings, known=known)
     middleware = [  # outermost first
-        # This middleware does not compress event streams
-        Middleware(GZipMiddleware, LEAST_COMPRESSED, COMPRESSION),
+        # It does not compress event streams. Smaller responses fit one packet as they are, and
+        # higher levels hardly compress JSON better.
+        Middleware(GZipMiddleware, minimum_size=1000, compresslevel=4),
         Middleware(HeadRequests),
         Middleware(ErrorResponses),
         Middleware(RequestGuard, hosts, settings.trusted_origins, settings.max_body),

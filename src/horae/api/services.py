@@ -37,8 +37,6 @@ from horae.types import Registry
 P = ParamSpec("P")
 T = TypeVar("T")
 
-OVERVIEW_LASTS: Final = 2.0
-"""Seconds for which the overview is cached: each open dashboard asks for its several queries."""
 DASHBOARD: Final = Path(__file__).parent / "static"
 """The folder with the built files of the dashboard."""
 
@@ -127,7 +125,8 @@ class Services:
     def overview(self) -> CachedValue[Overview]:
         """The cached overview of the whole system."""
         take = partial(take_overview, self.components, self.settings)
-        return CachedValue(take, OVERVIEW_LASTS)
+        # Each open dashboard asks for it, which takes several queries.
+        return CachedValue(take, 2.0)
 
     @property
     def reads(self) -> Reads:

@@ -16,8 +16,6 @@ _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
 _STRING_OR_ALTERED: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+|-0\.0(?![\deE])'
 )
-LONGEST_TEXT: Final = 20_000
-"""Characters of a stored error or traceback."""
 
 
 def is_storable(text: str) -> bool:
@@ -80,7 +78,7 @@ def too_long(most: int, limit: str) -> str:
     return f"more than {most:,} bytes of JSON; store it and pass its name, or raise {limit}"
 
 
-def shortened(text: str, most: int = LONGEST_TEXT) -> str:
+def shortened(text: str, most: int = 20_000) -> str:
     """Return a long text's beginning and end: an error's cause may be in either."""
     if len(text) <= most:
         return text

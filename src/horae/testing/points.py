@@ -9,15 +9,13 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from typing_extensions import override
 
 from horae.foreign_files import FOREIGN
 
 STATEMENT, COMMIT, AWAIT, PROGRESS, END = "statement", "commit", "await", "progress", "end"
-LONGEST_TEXT: Final = 60
-"""Maximum number of characters of a statement that a point shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Tracer:
 
     def statement(self, text: str) -> None:
         """Pass the point before a statement."""
-        self.reach(STATEMENT, " ".join(text.split())[:LONGEST_TEXT])
+        self.reach(STATEMENT, " ".join(text.split())[:60])
 
     def commit(self) -> None:
         """Pass the point before a commit."""

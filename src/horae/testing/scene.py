@@ -31,8 +31,6 @@ from horae.types import Attempt, JobType
 
 Callback = Callable[..., Any]
 NODE: Final = NodeId("node-that-is-killed")
-LEAST_ATTEMPTS: Final = 5
-"""Minimum number of attempts, so that a job with a single attempt is run again as well."""
 MOST_ATTEMPTS: Final = 100
 """Number of attempts after which a job that snoozes each time is given up."""
 AT_ONCE: Final = Backoff(base=timedelta(0), jitter=0)
@@ -81,7 +79,8 @@ def run_once(scenario: Scenario, folder: Path, tracer: Tracer) -> Outcome:
         if scenario.prepare is not None:
             _call(horae, scenario.prepare)
         start = cast("Callable[..., Any]", horae.jobs.start)
-        attempts = max(scenario.job_type.max_attempts, LEAST_ATTEMPTS)
+        # A job with a single attempt is run again as well.
+        attempts = max(scenario.job_type.max_attempts, 5)
         job = start(
             scenario.job_type.type, max_attempts=attempts, backoff=AT_ONCE, **scenario.params
         )

@@ -1,16 +1,11 @@
 """Cancels the members of groups, and notifies nodes and callers after jobs have ended."""
 
-from typing import Final
-
 from horae.domain.jobs import GroupId, JobId
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import FollowUps, follow_ups
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
-
-CANCELLED_AT_ONCE: Final = 500
-"""Maximum number of members that one transaction cancels."""
 
 
 class GroupCanceller:
@@ -40,7 +35,7 @@ class GroupCanceller:
                 group_id,
                 group.cancelled_by,
                 after=after,
-                limit=CANCELLED_AT_ONCE,
+                limit=500,
             )
             running = tuple(member.id for member in members if member.running)
             for job_id in running:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -11,9 +11,6 @@ from horae.domain.jobs import JobId
 from horae.redaction import cleaner
 from horae.types.parameters import ModelParameters, SecretNotOpened, shown_path
 from horae.types.registry import Registry
-
-MOST_SECONDS: Final = 2.0
-"""Seconds after which no further job is checked; validators of applications may be slow."""
 
 
 class Waiting(Protocol):
@@ -51,7 +48,8 @@ class Misfit:
 def find_misfits(waiting: Iterable[Waiting], registry: Registry) -> list[Misfit]:
     """Return which of these jobs cannot run here, by type."""
     found: dict[str, Misfit] = {}
-    end = time.monotonic() + MOST_SECONDS
+    # Validators of applications may be slow.
+    end = time.monotonic() + 2.0
     for job in waiting:
         kind, problem = registry.find(job.type), None
         if kind is not None:

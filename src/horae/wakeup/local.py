@@ -30,14 +30,8 @@ from horae.wakeup.process_channel import ProcessChannel
 
 LARGEST_DATAGRAM: Final = 1200
 """Number of bytes in a datagram; macOS carries 2,048 on a Unix socket, Linux more."""
-SEND_INTERVAL: Final = 0.005
-"""Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 DIRECT_INTERVAL: Final = 0.05
 """Shortest time in seconds between two hints that the thread of the caller delivers."""
-MOST_AT_ONCE: Final = 1000
-"""Number of datagrams read before the listeners are called, so that a flood delays no hint long."""
-CLOSE_WITHIN: Final = 5.0
-"""Seconds that `close` waits for the receiving thread, which may be in a listener."""
 TAG: Final = "horae"
 """The tag of each hint; this channel does not use it, but others do."""
 
@@ -55,7 +49,8 @@ class LocalChannel(ProcessChannel["_Receiver"]):
         self._given_folder = folder
         self._warned = False
         self._direct_from = -math.inf
-        super().__init__(interval=SEND_INTERVAL)
+        # The hints of a busy process are merged.
+        super().__init__(interval=0.005)
 
     @override
     def begin_in_child(self) -> None:
@@ -151,7 +146,8 @@ class _Receiver:
             self.socket.shutdown(socket.SHUT_RD)
         self.path.unlink(missing_ok=True)
         if self.thread is not threading.current_thread():
-            self.thread.join(CLOSE_WITHIN)
+            # It may be in a listener.
+            self.thread.join(5.0)
 
     def _run(self) -> None:
         with self.socket:
@@ -159,7 +155,8 @@ class _Receiver:
                 # All that wait are merged: slow listeners get fewer hints, but no late ones.
                 merged, flags = Merged(), 0
                 with contextlib.suppress(BlockingIOError):
-                    for _ in range(MOST_AT_ONCE):
+                    # A flood must not delay the listeners for long.
+                    for _ in range(1000):
                         datagram = self.socket.recv(2 * LARGEST_DATAGRAM, flags)
                         if (found := decode(datagram.decode("ascii", "replace"))) is not None:
                             merged.add(found[1])

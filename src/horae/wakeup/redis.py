@@ -19,8 +19,6 @@ from horae.wakeup.process_channel import ProcessChannel
 
 HINTS: Final = "hints"
 """The name of the channel, and how the log calls this use of Redis."""
-SEND_INTERVAL: Final = 0.002
-"""Shortest time in seconds between two deliveries, so that hints of a busy process are merged."""
 
 
 class RedisChannel(ProcessChannel[Subscription]):
@@ -31,7 +29,8 @@ class RedisChannel(ProcessChannel[Subscription]):
         self._access = access
         # A forked child needs its own tag; otherwise the parent would take its hints for its own.
         self._token = token_hex(8)
-        super().__init__(interval=SEND_INTERVAL, on_failure=self._log_failure)
+        # The hints of a busy process are merged.
+        super().__init__(interval=0.002, on_failure=self._log_failure)
 
     @property
     def connected(self) -> bool:

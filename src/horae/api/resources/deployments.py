@@ -1,7 +1,7 @@
 """`/api/deployments/`: list, scale and end the versions of modules' schedules."""
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 from pydantic import Field
@@ -14,8 +14,6 @@ from horae.api.views import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
 from horae.storage.schedules import deployments
 
-MOST_REPLICAS: Final = 10_000
-
 router = APIRouter(prefix="/api/deployments", tags=["schedules"])
 
 Key = Annotated[
@@ -26,9 +24,7 @@ Key = Annotated[
 class Scale(RequestModel):
     """How many nodes a deployment needs."""
 
-    min_replicas: int = Field(
-        ge=0, le=MOST_REPLICAS, description="Needed nodes; 0 stops the schedules."
-    )
+    min_replicas: int = Field(ge=0, le=10_000, description="Needed nodes; 0 stops the schedules.")
 
 
 @router.get("/", responses=document_errors())

@@ -15,14 +15,8 @@ from horae.api.serving.connections import LARGEST_HEADER, Bounds, ConnectionTabl
 from horae.api.serving.log_throttle import throttle_logs
 from horae.errors import ConfigurationError
 
-LAST_REQUESTS: Final = 5
-"""Seconds for which open requests may go on during shutdown."""
 BACKLOG: Final = 2048
 """Number of connections that the operating system queues before they are accepted."""
-ACCEPTED_AT_ONCE: Final = 1
-"""Number of connections accepted per round of the loop: if no file descriptor is free, each of them
-logs an error.
-"""
 
 
 class HttpServer:
@@ -70,12 +64,13 @@ class HttpServer:
             ws="none",
             h11_max_incomplete_event_size=LARGEST_HEADER,
             timeout_keep_alive=max(1, round(self._bounds.idle)),
-            backlog=ACCEPTED_AT_ONCE,
+            # If no file descriptor is free, each connection of a round logs an error.
+            backlog=1,
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=LAST_REQUESTS,
+            timeout_graceful_shutdown=5,
         )
         server = _Server(config)
         with throttle_logs():

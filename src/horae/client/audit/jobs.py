@@ -32,8 +32,6 @@ _ENDING: Final = {
     JobState.CANCELLED: frozenset({AttemptOutcome.CANCELLED}),
 }
 """Outcomes of the last attempt that show that the job ended with it."""
-CANCELS_AT_ONCE: Final = 500
-"""Number of cancels in the audit log that one statement compares with their jobs."""
 
 
 def check(audit: Audit) -> None:
@@ -291,7 +289,7 @@ def check_cancels(audit: Audit) -> None:
     """Compare the confirmed cancels of the audit log with the jobs that are still there."""
     targets = (row.target for row in audit.stream(invariants.CANCELS, since=audit.since))
     ids = (int(target) for target in targets if target.isdecimal())
-    while batch := list(islice(ids, CANCELS_AT_ONCE)):
+    while batch := list(islice(ids, 500)):
         for row in audit.connection.execute(invariants.STATES, {"ids": batch}):
             if row.state != JobState.CANCELLED:
                 message = f"job {row.id} is {row.state}, although its cancel was confirmed"

@@ -23,10 +23,6 @@ from horae.types import JobType, JobTypeReference, Registry, has_hook
 from horae.types.options import OPTIONS, StartOptions
 from horae.types.parameters import ModelParameters
 
-MOST_STARTS: Final = 400
-"""Maximum number of jobs that one thread inserts at once."""
-
-
 _STORED_AS_GIVEN: Final = frozenset(
     {"owner", "queue", "priority", "delay", "run_at", "max_attempts", "backoff", "meta"}
 )
@@ -119,7 +115,7 @@ class SharedStarts(BuiltAnewInChild):
 
     def _begin(self, loop: asyncio.AbstractEventLoop, line: _Line) -> None:
         """Let a thread insert all jobs that wait, or count one thread less."""
-        count = min(len(line.waiting), MOST_STARTS)
+        count = min(len(line.waiting), 400)
         starts = [line.waiting.popleft() for _ in range(count)]
         if not starts:
             line.under_way -= 1

@@ -28,8 +28,6 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 log = guarded_log("horae.jobs")
 GONE: Final = "was deleted before its result could be read; see the option keep of its type"
 """Completes the error of a caller that waits for a job and finds it deleted."""
-FIRST_POLL: Final = 0.05
-"""Seconds before the second poll of the row; each further pause doubles."""
 LONGEST_POLL: Final = 1.0
 """Maximum number of seconds between two polls of the row."""
 HINDERED_AFTER: Final = 5.0
@@ -260,7 +258,7 @@ def _pauses(awaited: Awaited, timeout: float | None) -> Iterator[float]:
     Raises `WaitTimeout` after the last poll before the deadline.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    pause = FIRST_POLL
+    pause = 0.05
     while True:
         left = LONGEST_POLL if deadline is None else deadline - time.monotonic()
         yield max(0.0, min(pause, left))

@@ -30,10 +30,6 @@ from horae.storage.engine import Reads
 from horae.storage.history import HistoryProgress, StoredBucket, writing
 from horae.storage.operations import RecentDeployment, failures
 
-USUAL_POINTS: Final = 400
-SPARKLINE_POINTS: Final = 60
-COMPARED_POINTS: Final = 200
-"""Steps of a comparison: one in which the deployment lies counts neither as before nor as after."""
 RECENT: Final = timedelta(minutes=5)
 """The time from which the rate is taken that says how long a queue needs to drain."""
 STALE_AFTER: Final = timedelta(minutes=2)
@@ -186,7 +182,7 @@ def series(
     span: Duration | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    points: int = USUAL_POINTS,
+    points: int = 400,
 ) -> Series:
     """Return the figures of a time: the last `span` (1 hour by default), or from `since`.
 
@@ -309,7 +305,8 @@ def _compared(
     """Return the buckets that lie wholly within a time."""
     if start >= until:
         return []
-    window = window_of(start, until, found.now, COMPARED_POINTS)
+    # Short steps: one in which the deployment lies counts neither as before nor as after.
+    window = window_of(start, until, found.now, 200)
     return [
         each
         for each in _read(reads, found, window, "types")
@@ -349,7 +346,7 @@ def _read_last(
     """Return the last `span` in a few steps. Raises `InvalidRequest`."""
     found = reads.autocommit(writing.progress)
     start, end = _time(found.now, span, None, None)
-    window = window_of(start, end, found.now, SPARKLINE_POINTS)
+    window = window_of(start, end, found.now, 60)
     return found, window, _read(reads, found, window, beside)
 
 

@@ -14,7 +14,6 @@ from horae.client.doctor import (
     Finding,
     Level,
     Noun,
-    count_of,
     left_findings,
     migrations_finding,
     problem,
@@ -25,7 +24,7 @@ from horae.client.doctor import (
 )
 from horae.client.jobs import BodyWaits
 from horae.domain.jobs import Field, JobState, written_term
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import Database, Reads, unreadable_rows
 from horae.storage.jobs import LeftoverJobs, owed_hooks, reading
 from horae.storage.migrations import runner
@@ -38,8 +37,6 @@ MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if their share also exceeds `LARGE_SHARE`."""
 LARGE_SHARE: Final = 0.2
 """The share of ended jobs above which failures are reported."""
-UNREADABLE_REPORTED: Final = 300.0
-"""Seconds for which a row that could not be read is reported after it was read last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +86,9 @@ class Overview:
         if self.wrong:
             also = f", and {others} more {deserve} a look" if others else ""
             are = "is" if self.wrong == 1 else "are"
-            return f"{count_of(self.wrong, 'thing')} {are} wrong{also}"
+            return f"{counted(self.wrong, 'thing')} {are} wrong{also}"
         if others:
-            return f"Nothing is wrong; {count_of(others, 'thing')} {deserve} a look"
+            return f"Nothing is wrong; {counted(others, 'thing')} {deserve} a look"
         return "All well" if self.nodes_alive else "Nothing is wrong, but no node runs"
 
 
@@ -123,7 +120,7 @@ def take(
         *wait_findings(waits.hindrances()),
         *failure_findings(reads.autocommit(overview.by_type)),
         *left_findings(left, alive),
-        *unreadable_findings(unreadable_rows.count_lately(UNREADABLE_REPORTED)),
+        *unreadable_findings(unreadable_rows.count_lately(300.0)),
     ]
     problems = sorted(
         (each for each in findings if each.level is not Level.OK),
@@ -178,7 +175,7 @@ def failure_findings(counts: Sequence[TypeCounts]) -> Iterator[Finding]:
             yield problem(
                 "jobs",
                 Sentence(
-                    f"{each.failed} of {count_of(ended, 'job')} of type {each.type!r} that ended in"
+                    f"{each.failed} of {counted(ended, 'job')} of type {each.type!r} that ended in"
                     " the last hour failed",
                     SentenceCode.TYPE_FAILING,
                     failed=each.failed,
@@ -204,7 +201,7 @@ def unreadable_findings(counts: Mapping[str, int]) -> Iterator[Finding]:
         yield warning(
             "rows",
             Sentence(
-                f"{count_of(count, 'row')} of {table} cannot be read, so lists and nodes skip"
+                f"{counted(count, 'row')} of {table} cannot be read, so lists and nodes skip"
                 f" {'it' if count == 1 else 'them'}",
                 SentenceCode.ROWS_UNREADABLE,
                 rows=count,

@@ -47,8 +47,6 @@ from horae.types import Registry
 
 PutOutcome: TypeAlias = Literal["created", "changed", "unchanged"]
 _COMPUTED_FROM: Final = ("rules", "job_type", "params")
-_PUT_ATTEMPTS: Final = 5
-"""Attempts of `put` while other callers add and delete a schedule of the same name."""
 
 
 def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> AppliedPlan:
@@ -93,7 +91,8 @@ def put(
     Raises `ScheduleIsDeclared` if the only schedule of this name is declared by a module. `enabled`
     None leaves a paused schedule paused.
     """
-    for _ in range(_PUT_ATTEMPTS):
+    # Other callers may add and delete a schedule of this name meanwhile.
+    for _ in range(5):
         found = reading.find(connection, wanted.name)
         rows = [] if found is None else writing.lock(connection, [found])
         if rows and rows[0].module:

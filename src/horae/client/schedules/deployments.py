@@ -48,8 +48,6 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 
 DeploymentList: TypeAlias = list[Deployment]
 BY: Final = "deployment"
-LONGEST_IN_KEY: Final = 49
-"""Maximum number of characters of a module's name in the key of its deployment."""
 log = guarded_log("horae.deployments")
 
 
@@ -240,7 +238,7 @@ def deploy(
         return Deployed(earlier, changed=False)
     if current is not None:
         deployments.end(connection, current.id)
-    key = f"dpl-{module.replace('.', '-')[:LONGEST_IN_KEY]}-{secrets.token_hex(5)}"
+    key = f"dpl-{module.replace('.', '-')[:49]}-{secrets.token_hex(5)}"
     created = deployments.add(connection, key, module, version.schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)

@@ -26,8 +26,6 @@ LONGEST: Final = 24 * 31
 """The longest period in hours."""
 AHEAD: Final = 8
 """The coming times are those of the next eighth of the period."""
-MOST_COMING: Final = 24
-"""Maximum number of coming times of one lane."""
 _NEVER_LATE: Final = frozenset({Reason.ON_TIME, Reason.MANUAL, Reason.RETRY, Reason.BACKFILL})
 """The reasons of runs that are not late, whenever they started."""
 
@@ -124,7 +122,7 @@ def lanes_of(reads: Reads, schedule_ids: Collection[int], hours: int) -> Schedul
                 schedule_id=view.id,
                 marks=marks,
                 complete_from=within[0].nominal_time if is_cut else None,
-                coming=[each for each in view.upcoming(MOST_COMING) if each <= end],
+                coming=[each for each in view.upcoming(24) if each <= end],
                 durations=[
                     max((row.finished_at - row.started_at).total_seconds(), 0.0)
                     for row in own

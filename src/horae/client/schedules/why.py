@@ -30,8 +30,6 @@ from horae.storage.schedules import (
     waiting_reasons,
 )
 
-_MOST_PAUSES: Final = 10
-"""The number of requests for a pause that are read; the newest may have been refused."""
 _NOT_RUN: Final = frozenset({Decision.COALESCED, Decision.SKIPPED, Decision.MISSED})
 _LATE: Final = frozenset({Reason.LATE, Reason.CATCH_UP})
 _BLOCKED: Final = frozenset({Reason.OVERLAP, Reason.BUFFERED})
@@ -162,5 +160,6 @@ def _pause_of(
     which = ChangeFilter(
         targets=[str(row.id), row.name], actions=["schedule.pause"], until=until + MICROSECOND
     )
-    found = reads.autocommit(change_log.page, which, before=None, limit=_MOST_PAUSES)
+    # The newest requests for a pause may have been refused.
+    found = reads.autocommit(change_log.page, which, before=None, limit=10)
     return next((each for each in found if each.outcome == "done"), None)

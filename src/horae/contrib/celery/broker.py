@@ -19,10 +19,6 @@ do not apply.
 """
 CONNECT_WITHIN: Final = 5.0
 """Seconds in which the broker has to accept a connection."""
-ANSWER_WITHIN: Final = 10.0
-"""Seconds in which a Redis broker has to answer, unless the Celery application sets its own."""
-AT_A_TIME: Final = 50
-"""Number of messages sent together: few, so that workers begin with the first ones soon."""
 T = TypeVar("T")
 
 
@@ -74,7 +70,8 @@ class CeleryBackend(BuiltAnewInChild):
             with (
                 self.app.amqp.Producer(connection, auto_declare=False) as producer,
                 # Kombu 5.7 and later can send many messages at a time, if the transport can.
-                producer.batch(max_size=AT_A_TIME) if hasattr(producer, "batch") else nullcontext(),
+                # Few, so that workers begin with the first messages soon.
+                producer.batch(max_size=50) if hasattr(producer, "batch") else nullcontext(),
             ):
                 for number, message in enumerate(messages):
                     limit = NO_LIMIT if message.time_limit is None else message.time_limit
@@ -119,7 +116,7 @@ class CeleryBackend(BuiltAnewInChild):
                 connection = self.app.connection_for_write(connect_timeout=CONNECT_WITHIN)
                 if connection.transport.driver_type == "redis":
                     connection.transport_options = {
-                        "socket_timeout": ANSWER_WITHIN,
+                        "socket_timeout": 10.0,
                         "socket_connect_timeout": CONNECT_WITHIN,
                         **connection.transport_options,
                     }

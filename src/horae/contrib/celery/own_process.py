@@ -33,10 +33,6 @@ ENDING: Final = (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 """The signals that end the process; the handlers of the program raise SystemExit."""
 INTERRUPT_AGAIN: Final = 0.02
 """Seconds between two signals to a body that has not noticed its soft time limit."""
-WRITE_WITHIN: Final = 2.0
-"""Seconds in which the end of a job is written before its process is killed. After that, other
-nodes rescue the job.
-"""
 
 log = guarded_log("horae.runtime")
 
@@ -139,7 +135,8 @@ class OwnProcess(CallingThread):
             target=self._write_end, args=(finished,), name="horae-end", daemon=True
         )
         if try_start(writing):  # without a thread, another node writes it
-            writing.join(WRITE_WITHIN)
+            # After that, its process is killed, and other nodes rescue the job.
+            writing.join(2.0)
         log.error(
             "job %d (%s) is stopped by force: its process ends",
             attempt.claim.id,

@@ -10,12 +10,9 @@ an hour these are half a million.
 """
 
 import os
-from typing import Any, Final
+from typing import Any
 
 from horae.contrib.celery.library import celery_module
-
-FORGET_EVERY: Final = 10.0
-"""Seconds between two rounds that forget cancelled timers."""
 
 
 def late_request(worker: Any) -> Any:
@@ -43,4 +40,4 @@ def forget_ended_timers(hub: Any) -> None:
         for eta, priority, entry in kept:
             hub.timer.enter_at(entry, eta, priority)
 
-    hub.call_repeatedly(FORGET_EVERY, forget)
+    hub.call_repeatedly(10.0, forget)

@@ -2,7 +2,7 @@
 dashboard.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -14,10 +14,6 @@ from horae.contrib.django.actors import actor_of
 from horae.contrib.django.application import horae
 from horae.contrib.django.models import Dashboard
 from horae.errors import Unavailable
-
-SHOWN: Final = 50
-"""Maximum number of jobs on the page."""
-
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Dashboard]
@@ -60,7 +56,7 @@ class DashboardAdmin(ModelAdmin):
             raise PermissionDenied
         shown: dict[str, Any] = {"jobs": [], "schedules": [], "problem": None}
         try:
-            shown["jobs"] = horae.jobs.list(limit=SHOWN).jobs
+            shown["jobs"] = horae.jobs.list(limit=50).jobs
             shown["schedules"] = horae.schedules.list(module=horae.module)
         except Unavailable as error:
             shown["problem"] = str(error)

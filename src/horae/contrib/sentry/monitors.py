@@ -11,8 +11,6 @@ from horae.domain.times import Interval
 
 LONGEST_SLUG: Final = 50
 """Maximum number of characters of a slug."""
-LONGEST_RUNTIME: Final = 40_320
-"""Maximum number of minutes that Sentry waits for the end of a run: 28 days."""
 _DIGEST: Final = 6
 _LARGEST: Final = (59, 23, 31, 12, 7)
 """The largest value of minute, hour, day, month and day of the week."""
@@ -51,7 +49,8 @@ def config_of(rules: Rules, margin: timedelta) -> Mapping[str, Any] | None:
     }
     if rules.max_runtime is not None:
         minutes = -(-rules.max_runtime // timedelta(minutes=1))
-        config["max_runtime"] = min(max(1, minutes), LONGEST_RUNTIME)
+        # Sentry waits for 28 days at most.
+        config["max_runtime"] = min(max(1, minutes), 40_320)
     return config
 
 

@@ -25,8 +25,6 @@ _OF_OTHERS: Final = re.compile(
     re.IGNORECASE,
 )
 _CLASS: Final = re.compile(r"[A-Za-z_][\w.]*(?=:|$)")
-_SHOWN_FOLDERS: Final = 2
-"""Parts of a path that are shown and compared: each deployment may have a folder of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +95,8 @@ def place_of(traceback: str | None) -> tuple[str, int, str] | None:
     own = [frame for frame in frames if _OF_OTHERS.search(frame["path"]) is None]
     frame = (own or frames)[-1]
     parts = re.split(r"[/\\]", frame["path"])
-    return "/".join(parts[-_SHOWN_FOLDERS:]), int(frame["line"]), frame["function"].strip()
+    # Each deployment may have a folder of its own.
+    return "/".join(parts[-2:]), int(frame["line"]), frame["function"].strip()
 
 
 def _key(failure: Failure) -> str:

@@ -17,8 +17,6 @@ from horae.quoting import quoted
 
 OnDuplicate: TypeAlias = Literal["refuse", "return", "replace"]
 
-WAITS_AT_MOST: Final = 10
-"""By default a job is moved for at most this many times the wait of its `Debounce`."""
 _NAMES: Final = (
     "expected names of parameters, as in ('customer_id', 'address.city'), or None for all of them"
 )
@@ -74,7 +72,7 @@ class Debounce:
     def __post_init__(self) -> None:
         """Parse and check what was given."""
         wait = _positive("debounce", self.wait)
-        longest = min(WAITS_AT_MOST * wait, LONGEST_DURATION)
+        longest = min(10 * wait, LONGEST_DURATION)
         most = longest if self.max_wait is None else _positive("max_wait", self.max_wait)
         if most < wait:
             raise InvalidRequest(f"max_wait is {most}, expected at least the wait of {wait}")

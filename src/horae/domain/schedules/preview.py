@@ -5,7 +5,6 @@ runs change them.
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Final
 
 from horae.domain.schedules.planning_state import OneTimeChange
 from horae.domain.schedules.run_times import run_times
@@ -14,9 +13,6 @@ from horae.domain.schedules.skipping import gaps_of, reason_to_skip, skipped_bet
 from horae.domain.schedules.tick import Decision, Ticks
 from horae.domain.schedules.timeline import Timeline
 from horae.domain.times import MICROSECOND
-
-_MOST_SKIPPED: Final = 1_000
-"""Maximum number of times that are searched for one that a finish-based interval does not skip."""
 
 
 def upcoming(
@@ -71,7 +67,7 @@ def _after_finish(
     rules: Rules, start: datetime, change: OneTimeChange | None
 ) -> Iterator[datetime]:
     trigger = rules.finish_trigger
-    for _ in range(_MOST_SKIPPED):
+    for _ in range(1_000):
         if trigger is None or reason_to_skip(rules, change, start) is None:
             yield start
             return

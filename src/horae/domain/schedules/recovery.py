@@ -7,10 +7,6 @@ from typing import Final
 from horae.domain.backoff import Backoff, Growth, jittered, nominal_delay
 from horae.domain.times import LONGEST_DURATION, Interval
 
-_LONGEST_IN_INTERVALS: Final = 5
-"""The longest wait in intervals: a failing schedule is still tried about every fifth interval."""
-_LINEAR_STEPS: Final = 20
-"""Steps after which a linear wait stops growing, as in TimescaleDB."""
 _JITTER: Final = 0.125
 """The share by which a wait varies, so that schedules that failed together return apart."""
 
@@ -42,9 +38,11 @@ def _nominal_failure_delay(
     failures: int, retry_period: Interval, interval: Interval, growth: Growth
 ) -> timedelta:
     retry = retry_period.nominal
-    longest = min(_LONGEST_IN_INTERVALS * interval.nominal, LONGEST_DURATION)
+    # A failing schedule is still tried about every fifth interval.
+    longest = min(5 * interval.nominal, LONGEST_DURATION)
     if growth == "linear":
-        longest = min(longest, _LINEAR_STEPS * retry)
+        # A linear wait stops growing after as many steps as in TimescaleDB.
+        longest = min(longest, 20 * retry)
     return nominal_delay(
         failures, Backoff(base=min(retry, longest), cap=longest, factor=growth, jitter=_JITTER)
     )

@@ -32,8 +32,6 @@ DeploymentId = NewType("DeploymentId", int)
 
 DEFAULT_RETRY_PERIOD: Final = Interval.parse("5m")
 """The wait after the first failure of an interval, as in TimescaleDB."""
-DEFAULT_CATCH_UP_LIMIT: Final = 100
-"""Maximum number of waiting runs under `catch_up=all`, by default."""
 DEFAULT_CATCH_UP_WINDOW: Final = timedelta(days=7)
 """The age from which a missed time is not caught up, by default."""
 
@@ -176,7 +174,7 @@ class Rules:
         ),
     )
     catch_up_limit: int = field(
-        default=DEFAULT_CATCH_UP_LIMIT,
+        default=100,
         metadata=_option(ValueKind.NUMBER, "Maximum number of missed times for --catch-up all."),
     )
     catch_up_window: timedelta = field(

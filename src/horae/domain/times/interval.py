@@ -13,7 +13,6 @@ from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
-_MONTHS_OF_YEAR: Final = 12
 
 # A month counts as 30 days where a length is all that matters, as in PostgreSQL.
 _NOMINAL_MONTH: Final = timedelta(days=30)
@@ -83,7 +82,7 @@ class Interval:
         if self.microseconds:
             return moment.astimezone(UTC) + times * self.microseconds * MICROSECOND
         local = moment.astimezone(load_zone(timezone))
-        years, month = divmod(local.month - 1 + self.months * times, _MONTHS_OF_YEAR)
+        years, month = divmod(local.month - 1 + self.months * times, 12)
         year, month = local.year + years, month + 1
         # The last day of a month that is too short.
         later = date(year, month, min(local.day, monthrange(year, month)[1]))

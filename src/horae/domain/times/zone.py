@@ -34,8 +34,6 @@ class OffsetSpan(NamedTuple):
     next_offset: int
 
 
-_LONGEST_NAME: Final = 100
-"""Characters of a wrong name that are compared with the known ones; the longest of those has 32."""
 # Files in the folders of the time zone database that are not zones.
 _NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
@@ -151,7 +149,8 @@ def _offset(zone: tzinfo, instant: int) -> int:
 
 def _instead_of(key: str) -> str:
     """Suggest the name that is probably meant."""
-    text = str(key)[-_LONGEST_NAME:]
+    # The longest known name has 32 characters.
+    text = str(key)[-100:]
     if text == "localtime":
         return "it is what this machine is set to; name the zone, such as Europe/Berlin"
     names = zone_names()

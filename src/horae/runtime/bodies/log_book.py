@@ -24,8 +24,6 @@ MOST_WAITING: Final = 20_000
 """Maximum number of lines that wait to be written: some megabytes."""
 AT_ONCE: Final = 500
 """Number of lines that are written in one statement."""
-GATHER: Final = 0.1
-"""Seconds between two writes, in which further lines gather."""
 PAUSE: Final = 1.0
 """Seconds before a failed write is repeated."""
 
@@ -96,7 +94,7 @@ class LogWriter(BuiltAnewInChild):
             with self._lock:
                 if not self._waiting:
                     self._written.set()
-            if self._closing.wait(GATHER):
+            if self._closing.wait(0.1):  # meanwhile further lines gather
                 if not self._waiting:
                     return
                 self._news.set()

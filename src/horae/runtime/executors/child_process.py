@@ -29,10 +29,6 @@ LIVENESS_CHECK: Final = 0.5
 
 Usually the end of its pipe shows its death at once.
 """
-EXIT_POLL: Final = 0.005
-"""Seconds between two checks whether a child that is about to end has ended."""
-EXIT_WITHIN: Final = 1.0
-"""Seconds that children have to end at the exit of the program after they were asked to."""
 LONGEST_MESSAGE: Final = 1 << 40
 """Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
 
@@ -135,7 +131,7 @@ class ChildProcess:
                 if time.monotonic() >= deadline:
                     self._process.kill()
                     killed = True
-                await asyncio.sleep(EXIT_POLL)
+                await asyncio.sleep(0.005)
             self.ended = True
             _children.discard(self)
         finally:
@@ -215,7 +211,7 @@ def _end_with_the_program() -> None:
 
     This hook is registered after that of `multiprocessing`, and so called before it.
     """
-    deadline = time.monotonic() + EXIT_WITHIN
+    deadline = time.monotonic() + 1.0
     for child in sorted(_children, key=lambda child: child.ending):
         child.end_before(deadline)
 

@@ -5,12 +5,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Final
 
 from horae.types import Report
-
-INTERVAL: Final = 0.05
-"""Seconds between two reports; the node publishes reports every 0.1 s."""
 
 
 class LatestReport:
@@ -58,7 +54,8 @@ class ProgressReports:
                     self._changed.get_nowait()
             with self._flushing:
                 self._flush()
-            time.sleep(INTERVAL)
+            # The node publishes reports every 0.1 s.
+            time.sleep(0.05)
 
     def _flush(self) -> None:
         latest = self._latest

@@ -32,8 +32,6 @@ from horae.forking import BuiltAnewInChild
 
 HEADER: Final = 4096
 """Bytes before the entries."""
-SLOTS: Final = 8192
-"""Number of entries that a new file has room for."""
 WIDTH: Final = 8
 """Number of bytes of an entry."""
 ID_BITS: Final = 48
@@ -68,7 +66,7 @@ class Journal(BuiltAnewInChild):
     other methods must not overlap.
     """
 
-    def __init__(self, slots: int = SLOTS) -> None:
+    def __init__(self, slots: int = 8192) -> None:
         """`slots`: how many entries a new file has room for."""
         self.file: Path | None = None
         self._entries: Any = array("q", bytes(slots * WIDTH))

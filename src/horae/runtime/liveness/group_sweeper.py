@@ -8,8 +8,6 @@ from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types.groups import GroupCanceller
 
-LATE_BATCH: Final = 500
-"""Number of late ends of jobs that one transaction reports."""
 INSERTING_FOR: Final = 600.0
 """Seconds without further members after which the call that starts a large group counts as dead."""
 ABANDONED: Final = "the process that started the group, which ended before all members were created"
@@ -28,7 +26,7 @@ class GroupSweeper:
         """Report ends that were not reported when written, and cancel more of cancelled groups."""
         found = self._database.autocommit(groups.find_unsettled, INSERTING_FOR)
         if found.unreported:
-            self._canceller.act_on(self._database.transact(follow_ups.report_late, LATE_BATCH))
+            self._canceller.act_on(self._database.transact(follow_ups.report_late, 500))
         for group_id in found.abandoned:
             log.warning("group %d is cancelled: its creation was not completed", group_id)
             cancelled = self._database.transact(follow_ups.cancel_group, group_id, ABANDONED)

@@ -22,8 +22,6 @@ INTERPRETERS: Final = ("python", "pypy")
 
 ENDED: Final = "ended"
 """The message that stands for the end of the helper."""
-LARGEST: Final = 65_536
-"""Bytes read from the helper at a time."""
 
 
 class Helper:
@@ -53,7 +51,7 @@ class Helper:
             poll.register(self._stdout.fileno(), select.POLLIN)
             if not poll.poll(seconds * 1000):
                 return
-            received = os.read(self._stdout.fileno(), LARGEST)
+            received = os.read(self._stdout.fileno(), 65_536)
         except (OSError, ValueError):  # `dismiss` may have closed the pipe
             received = b""
         if not received:

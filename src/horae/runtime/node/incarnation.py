@@ -40,8 +40,6 @@ from horae.types.hooks import Hooks
 from horae.types.logs import set_node
 from horae.wakeup import Hint, HintKind
 
-LOGS_WITHIN: Final = 0.3
-"""Seconds at the end of a node in which the last log lines of its jobs are written."""
 HINTS_ADVICE: Final = (
     "set HORAE_HINTS_DATABASE to a URL that leads to the server directly, and hints arrive"
 )
@@ -333,9 +331,7 @@ class Incarnation(BuiltAnewInChild):
             async with asyncio.timeout_at(
                 max(self._end_at, self._loop.time() + self._timing.shutdown.leaving)
             ):
-                await self._components.database.in_service(
-                    partial(self._log_writer.close, LOGS_WITHIN)
-                )
+                await self._components.database.in_service(partial(self._log_writer.close, 0.3))
                 await self._components.database.in_service(self._reporter.publish)
                 await self._components.database.in_service(self._membership.leave)
         except Exception as error:  # noqa: BLE001 - the node has stopped all the same

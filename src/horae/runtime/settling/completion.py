@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from horae.domain.jobs import GroupId, Job, JobId, JobState
 from horae.domain.schedules import Stop
@@ -19,9 +18,6 @@ from horae.storage.schedules import AppliedPlan
 from horae.types import Observed
 from horae.types.groups import GroupCanceller
 from horae.wakeup import Hint, HintKind, work
-
-LONGEST_CANCELLER: Final = 200
-"""Length of the column for the name under which a job is cancelled, in characters."""
 
 log = guarded_log("horae.runtime")
 
@@ -134,7 +130,7 @@ class Completion:
 
     def _stop_run(self, decision: AppliedPlan, job_id: JobId) -> None:
         """Cancel the job of a run; what fails is repeated at the next nominal time."""
-        by = f"schedule {decision.schedule.name}"[:LONGEST_CANCELLER]
+        by = f"schedule {decision.schedule.name}"[:200]  # the length of the column
         with log.guard("job %d cannot be stopped for the next run of its schedule: %s", job_id):
             self._live.request_cancel(
                 job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE)

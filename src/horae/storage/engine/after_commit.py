@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Send: TypeAlias = Callable[[], None]
 
-COMMIT_TAKES: Final = 0.02
-"""Seconds to wait after SQLAlchemy's commit event, fired just before the commit is sent."""
 
 _waiting: Final["WeakKeyDictionary[Session | Connection, list[Send]]"] = WeakKeyDictionary()
 _guard: Final = ForkSafeLock()
@@ -63,7 +61,8 @@ def _follow(session: "Session | Connection", waiting: list[Send]) -> None:
         if waiting:
             due = waiting[:]
             waiting.clear()
-            timer = threading.Timer(COMMIT_TAKES, _call, [due])
+            # SQLAlchemy fires its event just before the commit is sent.
+            timer = threading.Timer(0.02, _call, [due])
             timer.daemon = True
             timer.start()
 

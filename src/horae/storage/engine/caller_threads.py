@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -45,16 +45,12 @@ class Use(Enum):
     HOOK = auto()
 
 
-HOOK_THREADS: Final = 16
-"""Maximum number of threads that call hooks; further calls wait for one of them."""
-
-
 class CallerThreads:
     """Up to `count` threads for each use except hooks, started when they are needed."""
 
     def __init__(self, count: int, limits: ChangeLimits = ChangeLimits()) -> None:
         self._limits = limits
-        sizes = {**dict.fromkeys(Use, count), Use.HOOK: HOOK_THREADS}
+        sizes = {**dict.fromkeys(Use, count), Use.HOOK: 16}
         self._threads = {
             use: Threads(size, f"horae-database-{use.name.lower()}") for use, size in sizes.items()
         }

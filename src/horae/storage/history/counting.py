@@ -30,9 +30,6 @@ from horae.storage.operations import DURATION
 from horae.storage.operations.overview import PICK_UP
 from horae.storage.queues import DueJobs, depth
 
-MOST_ENDED: Final = 500_000
-"""Maximum number of ended jobs that are read for one bucket."""
-
 
 @dataclass(frozen=True, slots=True)
 class HeldCount:
@@ -94,7 +91,7 @@ _ended = (
         jobs.c.finished_at >= bindparam("since"),
         jobs.c.finished_at < bindparam("until"),
     )
-    .limit(MOST_ENDED)
+    .limit(500_000)
     .subquery("ended")
 )
 ENDED: Final = select(*_ended.c, func.count()).group_by(*_ended.c)

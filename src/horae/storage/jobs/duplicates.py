@@ -22,8 +22,6 @@ from horae.storage.jobs.creation import JobRow, expiry, parameters_of, value_of
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import jobs
 
-MOST_READ: Final = 100
-"""Maximum number of duplicates that are read; there are several only if jobs may share a key."""
 REPLACED_COLUMNS: Final = (
     "queue",
     "priority",
@@ -57,7 +55,7 @@ DUPLICATES: Final = (
         ),
     )
     .order_by(jobs.c.id.desc())
-    .limit(MOST_READ)
+    .limit(100)
 )
 _newest = (
     select(func.max(jobs.c.id))

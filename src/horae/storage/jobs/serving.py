@@ -25,9 +25,6 @@ from horae.storage.engine import (
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.tables import jobs, nodes
 
-MOST_KINDS: Final = 5
-"""Maximum number of kinds of nodes for which the place of a job is reckoned; few have more."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveNode(Capabilities):
@@ -122,4 +119,5 @@ def serving(live: Sequence[LiveNode], job_type: str, queue: str) -> list[Serving
         )
         for (types, queues), of_kind in alike.items()
     ]
-    return sorted(kinds, key=lambda kind: (-kind.free, -kind.slots))[:MOST_KINDS]
+    # Few applications have more kinds of nodes.
+    return sorted(kinds, key=lambda kind: (-kind.free, -kind.slots))[:5]

@@ -7,8 +7,6 @@ from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select, uni
 from horae.domain.jobs import JobId
 from horae.storage.jobs.tables import IS_READY, IS_SENT, IS_WAITING, jobs, ready_order
 
-SAMPLE_SIZE: Final = 1_000
-"""Number of pending jobs that are read."""
 LONGEST: Final = 10_000
 """Length of the parameters, as text, above which a job is left out: a sample has 10 MB at most."""
 
@@ -45,6 +43,6 @@ SAMPLE: Final = (
 )
 
 
-def sample_of_waiting(connection: Connection, limit: int = SAMPLE_SIZE) -> list[WaitingJob]:
+def sample_of_waiting(connection: Connection, limit: int = 1_000) -> list[WaitingJob]:
     """Return pending jobs, at most `limit`, by id."""
     return [WaitingJob(*row) for row in connection.execute(SAMPLE, {"limit": limit})]

@@ -11,9 +11,6 @@ from horae.domain.jobs import NodeId
 from horae.storage.engine import seconds_from_now
 from horae.storage.jobs import nodes
 
-SILENT_AFTER: Final = 5.0
-"""Seconds without a heartbeat after which a node is not expected to respond; PostgreSQL only."""
-
 
 @dataclass(frozen=True, slots=True)
 class LivePeers:
@@ -43,7 +40,8 @@ PEERS: Final = (
                 for role in (NodeRole.WORKER, CELERY_WORKER)
             )
         ),
-        nodes.c.heartbeat_at > seconds_from_now(-SILENT_AFTER),
+        # A node that has been silent for longer is not expected to respond.
+        nodes.c.heartbeat_at > seconds_from_now(-5.0),
     )
 )
 

@@ -89,16 +89,12 @@ _last_ids = (
 LAST_OF: Final = select(change_log.c.target, change_log.c.at, change_log.c.actor).join(
     _last_ids, _last_ids.c.id == change_log.c.id
 )
-MOST_SEARCHED: Final = 100_000
-"""The number of entries that `around` searches at most on each side of a moment."""
-MOST_AROUND: Final = 200
-"""The number of entries after the moment that it returns at most."""
 
 
 def _searched(condition: ColumnElement[bool], *, newest_first: bool) -> Any:
     """Select the entries on one side of a moment that are searched, by their index."""
     order = change_log.c.at.desc() if newest_first else change_log.c.at
-    return _entries.where(condition).order_by(order).limit(MOST_SEARCHED).subquery("searched")
+    return _entries.where(condition).order_by(order).limit(100_000).subquery("searched")
 
 
 _moment = bindparam("moment", type_=Instant())
@@ -114,7 +110,7 @@ FIRST_AFTER: Final = (
     select(_since)
     .where(member_of(_since.c.action, "actions"))
     .order_by(_since.c.at, _since.c.id)
-    .limit(MOST_AROUND)
+    .limit(200)
 )
 EXPIRE: Final = delete(change_log).where(change_log.c.at < seconds_ago("keep"))
 

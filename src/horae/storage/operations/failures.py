@@ -30,12 +30,8 @@ from horae.storage.engine import PerDatabase, readable, seconds_ago
 from horae.storage.jobs import job_attempts, jobs
 from horae.storage.schedules.tables import deployments
 
-MOST_READ: Final = 5_000
-"""Maximum number of failed jobs, and of attempts, that are read."""
 TRACEBACK_END: Final = 3_000
 """Characters of a traceback that are read, from its end: there is the error and what raised it."""
-MOST_DEPLOYMENTS: Final = 100
-"""Maximum number of deployments in the period that are read, the newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +113,11 @@ DEPLOYED: Final = (
     select(deployments.c.key, deployments.c.module, deployments.c.created_at)
     .where(deployments.c.created_at > _since)
     .order_by(deployments.c.created_at.desc())
-    .limit(MOST_DEPLOYMENTS)
+    .limit(100)
 )
 
 
-def read(connection: Connection, seconds: float, limit: int = MOST_READ) -> Failures:
+def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures:
     """Return the failures of the last `seconds`, the latest first."""
     given = {"seconds": seconds, "limit": limit}
     since, failed = connection.execute(PERIOD, given).one()

@@ -21,14 +21,13 @@ PENDING: Final = (
     .select_from(jobs.outerjoin(queues, queues.c.name == jobs.c.queue))
     .where(jobs.c.id == bindparam("job_id"), jobs.c.state == JobState.PENDING)
 )
-MOST_KINDS: Final = 20
-"""Maximum number of pairs of type and queue that are checked in a group; few have more."""
 OF_GROUP: Final = (
     select(func.min(jobs.c.id).label("job_id"))
     .where(IS_MEMBER_AFTER, jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_(None))
     .group_by(jobs.c.type, jobs.c.queue)
     .order_by("job_id")
-    .limit(MOST_KINDS)
+    # Few groups have more pairs of type and queue.
+    .limit(20)
 )
 THEN: Final = select(groups.c.then_id).where(groups.c.id == bindparam("group_id"))
 

@@ -79,8 +79,6 @@ _SETTLED: Final = (
     jobs.c.group_id,
     jobs.c.awaited,
 )
-_LONGEST_REASON: Final = 500
-"""Maximum characters of a reason in the job's row; the attempt has the whole text."""
 _sees_committed = func.current_setting("transaction_isolation").in_(
     [constant(name) for name in SEES_COMMITTED]
 )
@@ -158,7 +156,8 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
             "hook_owed": batch.c.hook_owed,
             # A job that has begun cannot expire any more.
             "expires_at": case((retried, null()), else_=jobs.c.expires_at),
-            "retry_reason": func.substr(batch.c.reason, 1, _LONGEST_REASON),
+            # The attempt has the whole text.
+            "retry_reason": func.substr(batch.c.reason, 1, 500),
             "attempt": jobs.c.attempt - uncounted,
             "awaited": case((retried, jobs.c.awaited), else_=_AWAITED),
             # A job with limits that is tried again is put into its lane again.

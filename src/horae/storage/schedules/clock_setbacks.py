@@ -21,8 +21,6 @@ from horae.storage.schedules.reading import ALL, stored
 from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
-MOST_WAITING: Final = 100
-"""Maximum number of waiting schedules that are read."""
 SLACK: Final = 1.0
 """Seconds by which a decision may be ahead of the clock, because clocks of servers differ."""
 
@@ -45,7 +43,7 @@ DECIDED: Final = (
         schedules.c.run_token.is_(None),
     )
     .order_by(schedules.c.next_start)
-    .limit(MOST_WAITING)
+    .limit(100)
 )
 
 

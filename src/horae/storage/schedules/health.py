@@ -20,12 +20,6 @@ OVERDUE: Final = timedelta(minutes=1)
 """How late a start has to be to be reported; nodes start what is due within seconds."""
 FAILURES_IN_A_ROW: Final = 3
 """How many failures in a row are reported; one or two may be chance."""
-LATEST_TICKS: Final = 5
-"""How many of the latest decisions of a schedule are searched for missed times."""
-MOST_PAUSED: Final = 5
-"""Maximum number of paused schedules that are read one by one; further ones are counted."""
-MOST_LATE: Final = 1_000
-"""Maximum number of late schedules that are read."""
 MOST_FAILING: Final = 100
 """Maximum number of failing schedules of each kind that are read and converted in Python."""
 
@@ -174,7 +168,7 @@ PAUSED: Final = (
     )
     .where(schedules.c.disabled_reason == DisabledReason.PAUSED.value)
     .order_by(schedules.c.updated_at.desc(), schedules.c.id)
-    .limit(MOST_PAUSED)
+    .limit(5)
 )
 TYPES: Final = (
     select(schedules.c.job_type, func.count().label("schedules"))
@@ -188,7 +182,7 @@ def check(connection: Connection) -> ScheduleHealth:
     types = {row.job_type: row.schedules for row in connection.execute(TYPES)}
     paused = connection.execute(PAUSED).all()
     return ScheduleHealth(
-        late=late(connection, OVERDUE.total_seconds(), MOST_LATE).latest,
+        late=late(connection, OVERDUE.total_seconds(), 1_000).latest,
         failing=failing(connection, FAILURES_IN_A_ROW),
         job_types=types,
         waiting=clock_setbacks.waiting(connection),
@@ -220,7 +214,7 @@ def missed(
 
     Only those are searched that were changed in the last `seconds`, as a decision does, and `ids`.
     """
-    values = {"seconds": seconds, "ids": ids, "ticks": LATEST_TICKS, "limit": limit}
+    values = {"seconds": seconds, "ids": ids, "ticks": 5, "limit": limit}
     found: dict[int, MissedSchedule] = {}
     for id_, name, moment, count, reason in connection.execute(MISSED, values):
         before = found.get(id_)

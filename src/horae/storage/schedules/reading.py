@@ -96,13 +96,12 @@ FIND_BY_NAME: Final = (
     .where(schedules.c.name == bindparam("name"))
     .order_by(schedules.c.module, schedules.c.id)
 )
-MOST_COMPARED: Final = 1000
-"""Maximum number of names compared with an unknown name; there may be a million schedules."""
 IDS_BY_NAME: Final = select(schedules.c.name, schedules.c.id).where(
     member_of(schedules.c.name, "names")
 )
 NAMES_OF: Final = select(schedules.c.id, schedules.c.name).where(member_of(schedules.c.id, "ids"))
-NAMES: Final = select(schedules.c.name).limit(MOST_COMPARED)
+# There may be a million schedules.
+NAMES: Final = select(schedules.c.name).limit(1000)
 GET: Final = ALL.where(schedules.c.id == bindparam("schedule_id"))
 FAILED_RUNS: Final = (
     select(

@@ -147,10 +147,8 @@ FOLLOWING: Final = (
     .order_by(ticks.c.nominal_time)
     .limit(1)
 )
-MOST_BEFORE: Final = 1_000
-"""The number of rows before a moment that are searched for the last run."""
 _before_moment = (
-    NEWEST_FIRST.where(ticks.c.nominal_time < _moment).limit(MOST_BEFORE).subquery("before_moment")
+    NEWEST_FIRST.where(ticks.c.nominal_time < _moment).limit(1_000).subquery("before_moment")
 )
 PREVIOUS_RUN: Final = (
     select(_before_moment)

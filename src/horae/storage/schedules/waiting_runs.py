@@ -10,13 +10,11 @@ from horae.storage.engine import member_of
 from horae.storage.jobs import jobs, reading
 from horae.storage.jobs.waiting_reason import waiting_reason
 
-MOST_EXPLAINED: Final = 20
-"""Maximum number of pending runs of a schedule that are explained; more are rare."""
 PENDING: Final = (
     select(jobs.c.id)
     .where(jobs.c.state == JobState.PENDING, member_of(jobs.c.id, "ids"))
     .order_by(jobs.c.id)
-    .limit(MOST_EXPLAINED)
+    .limit(20)
 )
 
 

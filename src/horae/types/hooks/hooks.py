@@ -29,8 +29,6 @@ IDS_AT_ONCE: Final = 10_000
 """Jobs whose references to large values one statement reads."""
 CLEANING_BATCH: Final = 200
 """Maximum number of jobs without a hook that one statement deletes."""
-HOOKED_BATCH: Final = 20
-"""Maximum number of jobs with a hook taken at once; it is small because each hook takes time."""
 TIME_LIMIT: Final = 60.0
 """Seconds that a hook may take before other hooks of its type stop waiting for it."""
 TAKEN_AGAIN: Final = 90.0
@@ -295,7 +293,8 @@ class Hooks:
                 owed_hooks.take_past_keeping,
                 kept,
                 after=after,
-                limit=HOOKED_BATCH,
+                # Few at once, because each hook takes time.
+                limit=20,
                 oldest=oldest,
                 again=TAKEN_AGAIN,
             )

@@ -16,8 +16,6 @@ from horae.types.hooks.hooks import TIME_LIMIT, Hooks
 
 OF_TYPE: Final = 4
 """Maximum number of hook threads per job type."""
-MOST_STUCK: Final = 8
-"""Maximum number of threads per type that are replaced after their hook exceeded its time limit."""
 
 log = guarded_log("horae.hooks")
 
@@ -42,7 +40,7 @@ class HookThreads:
             known = self._threads.get(type_name, ())
             threads = [each for each in known if each.thread.is_alive()]
             stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
-            room = OF_TYPE + min(len(stuck), MOST_STUCK) - len(threads)
+            room = OF_TYPE + min(len(stuck), 8) - len(threads)
             for _ in range(min(room, count)):
                 thread = _HookThread(self._hooks, type_name, self._closed)
                 # If it cannot start, the rows still note the hooks, and the next search finds them.

@@ -8,10 +8,7 @@ made anew, without the local variables of the body, which such tools send as wel
 import sys
 import traceback
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final
-
-MOST_FRAMES: Final = 50
-"""Maximum number of frames that are shown, the innermost ones."""
+from typing import Any
 
 
 class AttemptFailed(Exception):
@@ -38,7 +35,7 @@ def shown_error(technical: str, stored: str, error: BaseException | None) -> Att
     kind: type[AttemptFailed] = type(name, (AttemptFailed,), known)
     made = None  # the same traceback, without variables
     frames = [] if error is None else list(traceback.walk_tb(error.__traceback__))
-    for frame, line in reversed(frames[-MOST_FRAMES:]):
+    for frame, line in reversed(frames[-50:]):
         module = frame.f_globals.get("__name__")
         made = TracebackType(made, _bare_frame(frame.f_code, module), -1, line)
     return kind(text).with_traceback(made)

@@ -18,10 +18,6 @@ from horae.storage.jobs import Contended
 
 T = TypeVar("T")
 
-FIRST_PAUSE: Final = 0.002
-"""Seconds before the second try; each further pause doubles."""
-LONGEST_PAUSE: Final = 0.05
-"""Maximum number of seconds between two tries."""
 MOST_BOUNDS: Final = 10
 """Maximum wait as a multiple of the bound, while different transactions are in the way."""
 
@@ -86,7 +82,7 @@ class _Patience:
 
     def __init__(self, bound: timedelta) -> None:
         self._bound = bound.total_seconds()
-        self._pause = FIRST_PAUSE
+        self._pause = 0.002  # seconds; it doubles with each try
         self._holder: str | None = None
         self._begun = self._held_since = time.monotonic()
 
@@ -107,5 +103,5 @@ class _Patience:
             ) from error
         # Spreads the tries of many callers; no secret depends on it
         pause = random.uniform(0.5, 1.0) * self._pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._pause = min(2 * self._pause, 0.05)
         return pause

@@ -28,8 +28,6 @@ from horae.storage.engine.url import has_several_hosts
 
 CONNECT_TIMEOUT: Final = 5
 """Seconds to open a connection; whole seconds, as libpq requires."""
-CONNECT_TIMEOUT_OF_SEVERAL: Final = 3
-"""Seconds to connect to each host if the URL names several: the first may be down for long."""
 CALL_DEADLINE: Final = 60.0
 """Maximum seconds for a call of a node's service; all are short, so a longer one hangs."""
 CANCEL_TIMEOUT: Final = 3.0
@@ -78,7 +76,8 @@ SET_BOUNDS: Final = """
 
 def driver_arguments_for(url: URL, wanted: Mapping[str, int]) -> dict[str, Any]:
     """Return the driver arguments that the URL does not set itself."""
-    several = {"connect_timeout": CONNECT_TIMEOUT_OF_SEVERAL} if has_several_hosts(url) else {}
+    # The first of several hosts may be down for long.
+    several = {"connect_timeout": 3} if has_several_hosts(url) else {}
     return {
         name: value
         for name, value in {**ENCODING, **wanted, **several}.items()

@@ -17,10 +17,6 @@ from sqlalchemy.util import await_only
 BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
 TURNS: Final = "horae_turns"
 TAKEN_AT: Final = "horae_taken_at"
-FIRST_PAUSE: Final = 0.001
-"""Seconds before the second try; each further pause is twice as long."""
-LONGEST_PAUSE: Final = 0.05
-"""Maximum seconds between two tries."""
 SHARE_OF_OTHERS: Final = 0.1
 """How long others may go first, as a share of the time for which the body held the lock."""
 LONGEST_TURN_OF_OTHERS: Final = 0.11
@@ -54,7 +50,7 @@ class BodyTurns:
         """Begin a transaction that may write; raises the driver's error after `patience`."""
         cursor = connection.connection.cursor()
         deadline = time.monotonic() + self._patience
-        pause = FIRST_PAUSE
+        pause = 0.001
         cursor.execute("PRAGMA busy_timeout = 0")
         try:
             while not self._try_to_take(cursor, deadline):
@@ -63,7 +59,7 @@ class BodyTurns:
                     await_only(asyncio.sleep(seconds))
                 else:
                     time.sleep(seconds)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, 0.05)
         except (
             Exception,
             asyncio.CancelledError,

@@ -27,8 +27,6 @@ AT_ONCE: Final = "AT_ONCE"
 LAZY: Final = "LAZY"
 SNAPSHOT: Final = "SNAPSHOT"
 NONE: Final = "NONE"
-WAL_TIMEOUT: Final = 30.0
-"""Seconds to switch a file to WAL mode while other processes open the new file, too."""
 
 # A savepoint counts as a write: it would begin a transaction whose lock, taken later, may be
 # refused.
@@ -79,7 +77,8 @@ def skip_syncs(connection: sqlite3.Connection, _record: object = None) -> None:
 
 def _use_wal(connection: Any) -> None:
     """Turn WAL mode on; retry while other processes do so, which SQLite refuses at once."""
-    deadline = time.monotonic() + WAL_TIMEOUT
+    # Other processes may open the new file, too.
+    deadline = time.monotonic() + 30.0
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -130,8 +130,6 @@ _next_parts = (
     .subquery("next_parts")
 )
 NEXT_PARTS: Final = select(func.min(_next_parts.c.first_id), func.max(_next_parts.c.last_id))
-MOST_PARTS: Final = 256
-"""Maximum number of ranges of a group whose members one statement reads."""
 ADD_PART: Final = insert(group_parts)
 MEMBERS: Final = (
     select(*COLUMNS).where(IS_MEMBER_BETWEEN).order_by(jobs.c.id).limit(bindparam("limit"))
@@ -283,7 +281,7 @@ def read_members(
             "limit": limit - len(found),
         }
         found += connection.execute(statement, values).all()
-        reached, parts = last, min(parts * 4, MOST_PARTS)
+        reached, parts = last, min(parts * 4, 256)
     return found
 
 

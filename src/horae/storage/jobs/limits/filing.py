@@ -41,11 +41,6 @@ from horae.storage.jobs.limit_tables import IS_UNFILED, buckets, lane_buckets, l
 from horae.storage.jobs.limits.own_limits import object_in, own_limits
 from horae.storage.jobs.tables import jobs, queues
 
-MOST_FILED: Final = 1000
-"""Maximum number of jobs that one transaction puts into lanes."""
-NEWEST: Final = 200
-"""Number of newest jobs among which those in fair queues are put into lanes early."""
-
 
 class _Unfiled(NamedTuple):
     id: int
@@ -109,7 +104,7 @@ _newest = (
     select(jobs.c.id)
     .where(IS_UNFILED)
     .order_by(jobs.c.id.desc())
-    .offset(NEWEST)
+    .offset(200)
     .limit(1)
     .scalar_subquery()
 )
@@ -191,7 +186,7 @@ _filed = json_rows("rows", id=BigInteger(), lane=BigInteger())
 FILE: Final = update(jobs).where(has_id_of(jobs, _filed)).values(lane_id=_filed.c.lane)
 
 
-def file(connection: Connection, most: int = MOST_FILED) -> int:
+def file(connection: Connection, most: int = 1000) -> int:
     """Put up to `most` of the oldest unfiled jobs, and a few more, into lanes; return their number.
 
     If that leaves some, the newest ones in fair queues are put into lanes as well: an owner who

@@ -44,8 +44,6 @@ from horae.storage.jobs.tables import queues
 
 FEWEST_LANES: Final = 200
 """Minimum number of lanes that a claim reads; so many can be found held back at once."""
-MOST_ROUNDS: Final = 5
-"""How often a claim reads the first lanes again after it has moved owners back."""
 LATEST_MOMENT: Final = (LATEST - EPOCH) // MICROSECOND
 """The latest moment of a rate: a heavier start under a slower rate would not fit its column."""
 _SECOND: Final = 1_000_000
@@ -305,7 +303,7 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     count = max(FEWEST_LANES, most)
     parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
     known: Sequence[Any] = ()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(5):
         rows = connection.execute(sql.LOCK.lanes.on(connection), parameters).all()
         known = readable(lanes.name, rows, _checked_lane)
         late = [row for row in known if _had_turn(row)]

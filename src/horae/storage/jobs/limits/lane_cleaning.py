@@ -12,9 +12,6 @@ from horae.storage.engine import member_of, microseconds_now
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs
 
-MOST_CLEANED: Final = 1000
-"""Maximum number of rows that one transaction deletes."""
-
 _most = bindparam("limit", type_=Integer())
 _of_lane = jobs.c.lane_id == lanes.c.id
 _runs = select(jobs.c.id).where(_of_lane, jobs.c.node_id.is_not(None)).exists()
@@ -44,7 +41,7 @@ DELETE_PAIRS: Final = delete(lane_buckets).where(member_of(lane_buckets.c.lane_i
 DELETE_BUCKETS: Final = delete(buckets).where(member_of(buckets.c.id, "ids"), _is_fresh)
 
 
-def clean(connection: Connection, most: int = MOST_CLEANED) -> bool:
+def clean(connection: Connection, most: int = 1000) -> bool:
     """Delete up to `most` unneeded lanes and buckets; return whether there may be more."""
     idle = list(connection.scalars(IDLE_LANES, {"limit": most}))
     if idle:
