@@ -1,4 +1,9 @@
-"""Create jobs, singly or thousands in one statement, with atomic checks of limits and keys."""
+"""Create jobs, singly or thousands in one statement, with atomic checks of limits and keys.
+
+A job that may start at once and has no rule is inserted by `add_at_once`, and jobs of callers at
+the same time by `add_shared`; another one by `add`, which is `add_alone` outside a transaction, or
+by `add_guarded` if others may be in its way. `add_limited` saves a job with limits a statement.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -408,7 +413,7 @@ def add(connection: Connection, job: JobRow) -> Inserted:
 
 
 def add_alone(connection: Connection, job: JobRow) -> Inserted:
-    """Insert a job as `add` does, if it has no tags; the connection must be `Database`'s own."""
+    """Insert a job as `add` does, if it has no tags, on a connection of `Database.autocommit`."""
     return Inserted(*ADD.one(connection, _plain_values(job)))
 
 
