@@ -8,6 +8,7 @@ import json
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
 from typing import Final
 
 from pydantic import ValidationError
@@ -22,6 +23,8 @@ SHORTEST_SECRET: Final = 4
 """Minimum length of a secret that is searched for in texts: a shorter one may be part of words."""
 UNREADABLE: Final = "(its text cannot be read)"
 """What stands for the text of an error that raises where it is to be written."""
+MOST_FRAMES: Final = 1_000
+"""Maximum number of frames of a traceback that are written: Python's usual limit of recursion."""
 _CHAIN: Final = 50
 """Maximum number of errors that are followed from cause to cause."""
 
@@ -54,7 +57,16 @@ def error_text(error: BaseException) -> str:
 
 def traceback_text(error: BaseException) -> str:
     """Return the traceback of an error and its causes, without values."""
-    return Redactor(error).clean("".join(traceback.format_exception(error)))
+    return Redactor(error).clean(formatted(error, error.__traceback__))
+
+
+def formatted(error: BaseException, frames: TracebackType | None) -> str:
+    """Return the text of an error and its causes, each with its innermost frames.
+
+    A body may raise the limit of recursion: a million frames would take half a minute, during which
+    nothing else runs in the process.
+    """
+    return "".join(traceback.format_exception(type(error), error, frames, limit=-MOST_FRAMES))
 
 
 def text_of(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """Several nodes in one process: if one fails, the others end in order."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import cast
@@ -103,3 +104,21 @@ def test_calls_that_hang_are_given_up_when_all_nodes_have_stopped() -> None:
 def test_readiness_is_printed_once_when_all_are_ready(codes: list[int]) -> None:
     assert serve(Pretended(stops=True), Pretended()) == (True, ["ready"])
     assert codes == [0]
+
+
+def test_a_process_ends_after_a_signal_although_a_body_blocks_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hear: list[Callable[[int], None]] = []
+    monkeypatch.setattr(serving, "listen", hear.append)
+    bounds: list[tuple[object, ...]] = []
+    monkeypatch.setattr(serving, "end_for_certain", lambda *bound: bounds.append(bound))
+
+    class Blocked(Pretended):
+        async def run(self) -> None:
+            hear[0](signal.SIGTERM)  # as on the thread for signals: the loop does not go on
+            assert bounds == [(0, serving.LAST_RESORT, serving.LATE)]
+            await super().run()
+
+    assert serve(Blocked())[0]
+    assert len(bounds) == 2  # the other is that of an end in order

@@ -1,6 +1,7 @@
 """What a body leaves behind in its process harms neither its own job nor the next ones."""
 
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 
@@ -69,6 +70,31 @@ async def test_context_variables_are_not_seen_by_the_next_body_of_a_child_proces
                 JobState.FINISHED,
                 '"none"',
             )
+
+
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_lowered_recursion_limit_is_raised_again_after_the_body(
+    horae: Horae, caplog: pytest.LogCaptureFixture, raises: bool
+) -> None:
+    """Below it SQLAlchemy executes no statement, so that the node could write no result."""
+    before = sys.getrecursionlimit()
+
+    @horae.job
+    def lower() -> None:
+        sys.setrecursionlimit(80)
+        if raises:
+            raise ValueError("no")
+
+    try:
+        async with running_node(horae):
+            job = await horae.aio.jobs.start(lower)
+            await until_state(horae, job.id, JobState.FAILED if raises else JobState.FINISHED)
+        assert sys.getrecursionlimit() == before
+    finally:
+        sys.setrecursionlimit(before)
+    assert f"(lower) had lowered the recursion limit of the process to 80; it is {before}" in (
+        caplog.text
+    )
 
 
 class Broken(logging.Filter):

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.client.jobs.creating.new_job import new_job
 from horae.errors import ConfigurationError, InvalidParameters
-from horae.redaction import MASK, Redactor, error_text, shown_url, traceback_text
+from horae.redaction import MASK, MOST_FRAMES, Redactor, error_text, shown_url, traceback_text
 from horae.settings import settings
 from horae.storage.engine.url import normalised, shown
 from horae.types.function import JobFunction
@@ -231,3 +232,24 @@ def test_a_record_has_a_bounded_length(formatter: logging.Formatter) -> None:
     written = formatter.format(record)
     assert written.count("characters left out") == 2
     assert len(written) < 3 * LONGEST_PART
+
+
+def test_of_a_very_long_traceback_the_innermost_frames_are_written() -> None:
+    def first(left: int) -> None:
+        second(left)
+
+    def second(left: int) -> None:
+        if left == 0:
+            raise ValueError("the innermost")
+        first(left - 1)
+
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20 * MOST_FRAMES)
+    try:
+        with pytest.raises(ValueError, match="the innermost") as caught:
+            first(2 * MOST_FRAMES)
+    finally:
+        sys.setrecursionlimit(before)
+    written = traceback_text(caught.value)
+    assert written.count("in first") == written.count("in second") == MOST_FRAMES // 2
+    assert written.endswith("ValueError: the innermost\n")

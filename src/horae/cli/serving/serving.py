@@ -117,12 +117,15 @@ class Service:
     def _stop(self, number: int | None = None) -> None:
         if number is not None:
             log.info("%s: shutting down; running jobs may finish", signal.Signals(number).name)
-        if not self._ordered_to_stop.is_set():
-            grace = max((node.grace.total_seconds() for node in self._nodes), default=0.0)
-            end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
+        elif not self._ordered_to_stop.is_set():
+            self._end_after_grace()
         self._ordered_to_stop.set()
         for node in self._nodes:
             node.stop()
+
+    def _end_after_grace(self) -> None:
+        grace = max((node.grace.total_seconds() for node in self._nodes), default=0.0)
+        end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
 
     def _on_signal(self, number: int) -> None:
         if self._ordered:
@@ -133,6 +136,8 @@ class Service:
             os._exit(128 + number)
         self._ordered = True
         if self._loop is not None:
+            # Not on the loop, because a body may block it.
+            self._end_after_grace()
             with suppress(RuntimeError):  # raised if the loop has just ended
                 self._loop.call_soon_threadsafe(self._stop, number)
 

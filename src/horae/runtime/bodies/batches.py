@@ -82,10 +82,14 @@ class _Run:
 
     def close(self) -> FinishedRun:
         """Return how the jobs have ended."""
-        ends = [close(member, self.ends[member], self._forks) for member in self._members]
+        ends = [
+            close(member, self.ends[member], self._forks, self._environment)
+            for member in self._members
+        ]
         if self._attempt.batch is None:
             return ends[0]
-        return close(self._attempt, FinishedRun(self._attempt.claim, None, batch=ends), self._forks)
+        together = FinishedRun(self._attempt.claim, None, batch=ends)
+        return close(self._attempt, together, self._forks, self._environment)
 
 
 def perform_batch(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:

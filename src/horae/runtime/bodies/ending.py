@@ -1,5 +1,7 @@
 """The begin and the end of a body, as they are recorded, whatever it was called with."""
 
+import sys
+
 from horae.domain.jobs import Claim, Failed, finished
 from horae.guarded_log import guarded_log
 from horae.redaction import UNREADABLE
@@ -44,6 +46,7 @@ def stopped_by(
     It is no attempt if the database was unavailable or the machine lacked something before the body
     began, or if the node stops before that.
     """
+    _restore_recursion_limit(attempt, environment)
     if attempt.is_surrounded:
         called = attempt.body_is_called
     else:  # the journal has it as soon as the first hook is entered, which may have failed
@@ -86,13 +89,29 @@ def ended_by(
     return finish(attempt, outcome, environment.rng, error)
 
 
-def close(attempt: Attempt, run: FinishedRun, forks_before: int) -> FinishedRun:
+def close(
+    attempt: Attempt, run: FinishedRun, forks_before: int, environment: RunEnvironment
+) -> FinishedRun:
     """Close a body's log and note its duration; end the process if the body has forked it."""
     if Forks.count != forks_before:
         end_child(run.error)
+    _restore_recursion_limit(attempt, environment)
     if attempt.log_lines is not None:
         attempt.log_lines.close()
     took = attempt.took
     if took is None or run.settlement is None:
         return run
     return run._replace(settlement=run.settlement._replace(took=took))
+
+
+def _restore_recursion_limit(attempt: Attempt, environment: RunEnvironment) -> None:
+    """Undo what a body did to the whole process, which may be unable to execute a statement now."""
+    if (left := sys.getrecursionlimit()) < environment.recursion_limit:
+        sys.setrecursionlimit(environment.recursion_limit)
+        log.warning(
+            "job %d (%s) had lowered the recursion limit of the process to %d; it is %d again",
+            attempt.claim.id,
+            attempt.claim.type,
+            left,
+            environment.recursion_limit,
+        )

@@ -1,5 +1,6 @@
 """What bodies run with."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -37,3 +38,5 @@ class RunEnvironment:
     """Calls a body that is not a coroutine function. In some processes a signal may interrupt the
     body, but not its commit.
     """
+    recursion_limit: int = field(default_factory=sys.getrecursionlimit)
+    """That of the process before any body."""

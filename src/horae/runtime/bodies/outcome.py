@@ -1,6 +1,5 @@
 """The outcome of a body that raised an exception or was stopped."""
 
-import traceback
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -22,7 +21,7 @@ from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.foreign_files import OF_HORAE
 from horae.guarded_log import guarded_log
-from horae.redaction import Redactor, text_of, traceback_text
+from horae.redaction import Redactor, formatted, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType, failed_text
 
@@ -98,7 +97,7 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
     failure = Failed(
         store(f"{type(error).__name__}: {text_of(error)}"),
         store(text),
-        store("".join(traceback.format_exception(type(error), error, _frames_of_body(error)))),
+        store(formatted(error, _frames_of_body(error))),
         timed_out=isinstance(error, SoftTimeLimitExceeded),
     )
     match error:

@@ -56,7 +56,7 @@ def perform(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
             run = stopped_by(error, attempt, environment)
         if around is not None:
             run = around.leave(run)
-    return close(attempt, run, here)
+    return close(attempt, run, here, environment)
 
 
 async def perform_async(attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
@@ -85,7 +85,7 @@ async def perform_async(attempt: Attempt, environment: RunEnvironment) -> Finish
             run = stopped_by(error, attempt, environment)
         if around is not None:
             run = await around.leave_async(run)
-    return close(attempt, run, here)
+    return close(attempt, run, here, environment)
 
 
 def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:

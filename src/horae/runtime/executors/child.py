@@ -96,6 +96,7 @@ class LazyRunEnvironment:
         self.log_book: KeptLogs | None = None
         self.interrupt = BodyInterrupt()
         self.call = self.interrupt.call
+        self.recursion_limit = sys.getrecursionlimit()
         self._arguments = database
 
     @cached_property
