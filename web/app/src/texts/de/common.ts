@@ -10,6 +10,7 @@ export const common: Texts['common'] = {
   close: 'Schließen',
   columns: 'Spalten',
   dismiss: 'Schließen',
+  found: (count) => `${countText(count)} angezeigt`,
   filters: (active) => (active === 0 ? 'Filter' : `Filter (${countText(active)})`),
   loading: 'Wird geladen …',
   none: 'keiner',

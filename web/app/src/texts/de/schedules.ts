@@ -90,8 +90,7 @@ export const schedules: Texts['schedules'] = {
       overdue: (duration) => `Seit ${duration} fällig, und kein Knoten hat ihn gestartet.`,
       everything_paused: 'Fällig, aber alle Warteschlangen und Zeitpläne sind angehalten.',
       not_a_time: 'Keine Zeit dieses Zeitplans.',
-      no_fixed_times:
-        'Der Abstand zählt ab dem Ende jedes Laufs, daher gibt es keine festen Zeiten.',
+      no_fixed_times: 'Der Abstand zählt ab dem Ende jedes Laufs; es gibt keine festen Zeiten.',
       not_created_yet: (moment) => `Den Zeitplan gab es noch nicht: angelegt am ${moment}.`,
       other_rules: 'Der Zeitplan hatte damals andere Zeiten oder war noch nicht aktiv.',
       forgotten: 'Nicht mehr bekannt: Entscheidungen bleiben so lange wie die Jobs des Zeitplans.',
@@ -123,8 +122,7 @@ export const schedules: Texts['schedules'] = {
     'fired manual': 'Von Hand gestartet.',
     'fired backfill': 'Für eine vergangene Zeit nachgeholt.',
     'fired moved': 'Zu der Zeit gestartet, auf die der nächste Start verlegt war.',
-    'coalesced late':
-      'Mit einem späteren Lauf vereint: Kein Knoten konnte ihn rechtzeitig starten.',
+    'coalesced late': 'Mit späterem Lauf vereint: Kein Knoten konnte ihn rechtzeitig starten.',
     'coalesced catch_up': 'Mit einem Lauf vereint, der mehrere verpasste Zeiten nachholt.',
     'coalesced overlap': 'Mit dem Lauf vereint, der noch lief.',
     'skipped overlap': 'Nicht gestartet: Der vorige Lauf lief noch.',

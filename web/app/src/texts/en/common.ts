@@ -9,6 +9,7 @@ export const common = {
   close: 'Close',
   columns: 'Columns',
   dismiss: 'Dismiss',
+  found: (count: number) => `${countText(count)} shown`,
   filters: (active: number) => (active === 0 ? 'Filters' : `Filters (${countText(active)})`),
   loading: 'Loading…',
   none: 'none',
