@@ -159,7 +159,13 @@ class UnknownJobType(InvalidRequest):
         self.name = name
         self.known = sorted(known)
         listed = ", ".join(self.known) or "none; is the module that declares it imported?"
-        super().__init__(f"unknown job type {quoted(name)} (known: {listed})")
+        super().__init__(
+            Sentence(
+                f"unknown job type {quoted(name)} (known: {listed})",
+                SentenceCode.VALUE_JOB_TYPE,
+                type=name,
+            )
+        )
 
 
 class NotFound(HoraeError, LookupError):
@@ -183,7 +189,9 @@ class GroupDoesNotExist(NotFound):
     """No group of this id, or it belongs to another owner."""
 
     def __init__(self, group_id: int) -> None:
-        super().__init__(f"group {group_id} does not exist")
+        super().__init__(
+            Sentence(f"group {group_id} does not exist", SentenceCode.GROUP_MISSING, group=group_id)
+        )
         self.group_id = group_id
 
 
@@ -205,7 +213,13 @@ class DeploymentDoesNotExist(NotFound):
     """No deployment of this key."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"deployment {quoted(key)} does not exist")
+        super().__init__(
+            Sentence(
+                f"deployment {quoted(key)} does not exist",
+                SentenceCode.DEPLOYMENT_MISSING,
+                deployment=key,
+            )
+        )
         self.key = key
 
 

@@ -177,10 +177,22 @@ class SentenceCode(StrEnum):
     SCHEDULE_EXISTS = "schedule_exists"
     SCHEDULE_MISSING = "schedule_missing"
     SCHEDULE_RUNNING = "schedule_running"
+    DEPLOYMENT_MISSING = "deployment_missing"
+    GROUP_MISSING = "group_missing"
     VALUE_ABOVE = "value_above"
     VALUE_AT_LEAST = "value_at_least"
     VALUE_AT_MOST = "value_at_most"
     VALUE_BELOW = "value_below"
+    VALUE_BACKFILL_LATER = "value_backfill_later"
+    VALUE_BACKFILL_REVERSED = "value_backfill_reversed"
+    VALUE_BACKFILL_TOO_MANY = "value_backfill_too_many"
+    VALUE_EXCLUDE = "value_exclude"
+    VALUE_EXCLUDE_REVERSED = "value_exclude_reversed"
+    VALUE_INTERVAL = "value_interval"
+    VALUE_INTERVAL_MIXED = "value_interval_mixed"
+    VALUE_INTERVAL_TOO_LONG = "value_interval_too_long"
+    VALUE_INTERVAL_ZERO = "value_interval_zero"
+    VALUE_JOB_TYPE = "value_job_type"
     VALUE_MISSING = "value_missing"
     VALUE_NOT_BOOLEAN = "value_not_boolean"
     VALUE_NOT_INTEGER = "value_not_integer"
@@ -193,6 +205,7 @@ class SentenceCode(StrEnum):
     VALUE_TOO_LONG = "value_too_long"
     VALUE_TOO_SHORT = "value_too_short"
     VALUE_UNKNOWN = "value_unknown"
+    VALUE_ZONE = "value_zone"
 
 
 Value: TypeAlias = "str | int | float | datetime | Sequence[str] | None"
@@ -226,6 +239,13 @@ def sentence_of(error: Exception) -> str:
     """Return the text of an error; it is a `Sentence` if the error was made with one."""
     text: object = error.args[0] if error.args else ""
     return text if isinstance(text, Sentence) else str(error)
+
+
+def about(name: str, error: Exception) -> str:
+    """Return the text of an error after the name of what it is about; a sentence stays one."""
+    text = sentence_of(error)
+    message = f"{name}: {text}"
+    return Sentence(message, text.code, **text.values) if isinstance(text, Sentence) else message
 
 
 OF_INVALID_VALUES: Final[Mapping[str, tuple[SentenceCode, str | None]]] = MappingProxyType(

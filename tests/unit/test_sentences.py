@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 
 import horae
-from horae.errors import InvalidRequest, JobNotRetryable
+from horae.domain.times import parse_duration
+from horae.errors import InvalidInterval, InvalidRequest, JobNotRetryable
 from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
 
 SOURCE: Final = Path(horae.__file__).parent
@@ -109,3 +110,11 @@ def test_an_error_keeps_its_sentence() -> None:
     assert isinstance(text, Sentence)
     assert (text.code, text.values) == ("job_not_retryable", {"job": 3, "state": "finished"})
     assert type(sentence_of(InvalidRequest("plain"))) is str
+
+
+def test_an_error_of_an_option_says_its_name_and_keeps_its_sentence() -> None:
+    with pytest.raises(InvalidInterval, match=r"^jitter: interval 'soon'") as raised:
+        parse_duration("jitter", "soon")
+    text = sentence_of(raised.value)
+    assert isinstance(text, Sentence)
+    assert (text.code, text.values) == ("value_interval", {"text": "soon"})

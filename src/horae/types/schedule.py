@@ -23,8 +23,9 @@ from horae.domain.schedules import (
     ValueKind,
 )
 from horae.domain.times import Duration, Interval, parse_duration
-from horae.errors import InvalidRequest, SchemaError
+from horae.errors import InvalidInterval, InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
+from horae.sentences import about
 from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
@@ -186,7 +187,10 @@ def _rule(name: str, value: Any) -> Any:
         case ValueKind.LENGTH:
             read: Any = parse_duration(name, value)
         case ValueKind.INTERVAL:
-            read = Interval.parse(cast("Any", value))
+            try:
+                read = Interval.parse(cast("Any", value))
+            except InvalidInterval as error:
+                raise InvalidInterval(about(name, error)) from None
         case ValueKind.EXCLUSIONS:
             read = entries_of(value)
         case ValueKind.NUMBER:

@@ -11,6 +11,7 @@ from horae.domain.schedules import BackfillChanged, Timeline, gaps_of
 from horae.domain.schedules.run_times import run_times
 from horae.domain.times import MICROSECOND
 from horae.errors import InvalidRequest
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.schedules import (
     AppliedPlan,
     StoredSchedule,
@@ -109,10 +110,19 @@ def _find_times(
         )
     start, end = wanted.start.astimezone(UTC), wanted.end.astimezone(UTC)
     if start >= end:
-        raise InvalidRequest(f"the range ends at {end}, which is not after its start, {start}")
+        raise InvalidRequest(
+            Sentence(
+                f"the range ends at {end}, which is not after its start, {start}",
+                SentenceCode.VALUE_BACKFILL_REVERSED,
+            )
+        )
     if end > row.now:
         raise InvalidRequest(
-            f"the range ends at {end}, in the future: the schedule itself runs the times to come"
+            Sentence(
+                f"the range ends at {end}, in the future: the schedule itself runs the times to"
+                " come",
+                SentenceCode.VALUE_BACKFILL_LATER,
+            )
         )
     # The schedule itself is about to decide later times that have come.
     end = min(end, (row.last_tick or row.created_at) + MICROSECOND)
@@ -122,8 +132,13 @@ def _find_times(
     number = runs.count(after, until) if after < until else 0
     if number > wanted.limit:
         raise InvalidRequest(
-            f"{number:,} nominal times from {start} to {end} are more than the limit of"
-            f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}"
+            Sentence(
+                f"{number:,} nominal times from {start} to {end} are more than the limit of"
+                f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}",
+                SentenceCode.VALUE_BACKFILL_TOO_MANY,
+                count=number,
+                most=wanted.limit,
+            )
         )
     times: list[datetime] = []
     while len(times) < number and (moment := runs.after(times[-1] if times else after)):

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 CALENDAR: Final = "calendar:"
 """The prefix of an entry that names a calendar function."""
@@ -92,9 +93,21 @@ def _span(entry: str, zone: str) -> Span:
         else:
             found = Span(_moment(first), _moment(last))
     except (OverflowError, ValueError):
-        raise InvalidRequest(f"exclude {quoted(entry)}: expected {_EXPECTED}") from None
+        raise InvalidRequest(
+            Sentence(
+                f"exclude {quoted(entry)}: expected {_EXPECTED}",
+                SentenceCode.VALUE_EXCLUDE,
+                text=entry,
+            )
+        ) from None
     if found.start >= found.end:
-        raise InvalidRequest(f"exclude {quoted(entry)}: the range ends before it begins")
+        raise InvalidRequest(
+            Sentence(
+                f"exclude {quoted(entry)}: the range ends before it begins",
+                SentenceCode.VALUE_EXCLUDE_REVERSED,
+                text=entry,
+            )
+        )
     return found
 
 

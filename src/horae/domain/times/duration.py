@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 from horae.domain.times.interval_text import read_interval
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode, about
 
 Duration: TypeAlias = str | timedelta
 
@@ -40,9 +41,17 @@ def parse_duration(name: str, value: object) -> timedelta:
         months, days, microseconds = read_interval(value)
         duration = months * _MONTH + timedelta(days=days, microseconds=microseconds)
     except InvalidInterval as error:
-        raise InvalidInterval(f"{name}: {error}") from None
+        raise InvalidInterval(about(name, error)) from None
     except OverflowError:
-        raise InvalidInterval(f"{name}: {quoted(value)} is longer than 100 years") from None
+        raise InvalidInterval(_too_long(name, value)) from None
     if months > _MOST_MONTHS or duration > LONGEST_DURATION:
-        raise InvalidInterval(f"{name}: {quoted(value)} is longer than 100 years")
+        raise InvalidInterval(_too_long(name, value))
     return duration
+
+
+def _too_long(name: str, value: str) -> Sentence:
+    return Sentence(
+        f"{name}: {quoted(value)} is longer than 100 years",
+        SentenceCode.VALUE_INTERVAL_TOO_LONG,
+        text=value,
+    )

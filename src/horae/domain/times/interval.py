@@ -11,6 +11,7 @@ from horae.domain.times.interval_text import Amounts, read_interval, write_inter
 from horae.domain.times.zone import DAY, EPOCH, MICROSECOND, load_zone, to_instant
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 _EPOCH_ORDINAL: Final = EPOCH.toordinal()
 
@@ -58,7 +59,9 @@ class Interval:
         # Values of other types are read as texts: the error for a number names the missing unit
         parts = read_interval(str(value))
         if problem := _problem_with(parts):
-            raise InvalidInterval(f"interval {quoted(value)}: {problem}")
+            raise InvalidInterval(
+                Sentence(f"interval {quoted(value)}: {problem}", problem.code, text=str(value))
+            )
         return cls(*parts)
 
     @property
@@ -96,17 +99,20 @@ class Interval:
         return write_interval(Amounts(self.months, self.days, self.microseconds))
 
 
-def _problem_with(parts: Amounts) -> str | None:
+def _problem_with(parts: Amounts) -> Sentence | None:
     if min(parts) < 0:
-        return "it must be positive"
+        return Sentence("it must be positive", SentenceCode.VALUE_INTERVAL_ZERO)
     if not any(parts):
-        return "it must be longer than zero"
+        return Sentence("it must be longer than zero", SentenceCode.VALUE_INTERVAL_ZERO)
     if any(part > limit for part, limit in zip(parts, _LONGEST, strict=True)):
-        return "it must not be longer than 100 years"
+        return Sentence(
+            "it must not be longer than 100 years", SentenceCode.VALUE_INTERVAL_TOO_LONG
+        )
     if sum(map(bool, parts)) == 1:
         return None
     mixed = "months, days and time cannot be mixed"
     if parts.months:
-        return f"{mixed}; use one of them"
+        return Sentence(f"{mixed}; use one of them", SentenceCode.VALUE_INTERVAL_MIXED)
     elapsed = parts.microseconds + timedelta(days=parts.days) // MICROSECOND
-    return f"{mixed}; as elapsed time write {write_interval(Amounts(0, 0, elapsed))}"
+    instead = write_interval(Amounts(0, 0, elapsed))
+    return Sentence(f"{mixed}; as elapsed time write {instead}", SentenceCode.VALUE_INTERVAL_MIXED)

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from horae.errors import InvalidInterval
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -108,4 +109,10 @@ def write_interval(amounts: Amounts) -> str:
 
 
 def _refusal(text: str, problem: str) -> InvalidInterval:
-    return InvalidInterval(f"interval {quoted(text)}: {problem}; expected one {_EXAMPLES}")
+    return InvalidInterval(
+        Sentence(
+            f"interval {quoted(text)}: {problem}; expected one {_EXAMPLES}",
+            SentenceCode.VALUE_INTERVAL,
+            text=text,
+        )
+    )

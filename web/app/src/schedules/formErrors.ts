@@ -1,7 +1,7 @@
 import { HoraeError } from '@horae/vue'
 
 import { errorText } from '@/notices/notices'
-import { fieldErrorText, refusalText, type FieldErrors } from '@/texts/sentences'
+import { fieldErrorText, refusalCode, refusalText, type FieldErrors } from '@/texts/sentences'
 import type { FieldErrors as FormErrors } from './draft'
 
 /** What a request about a schedule was refused for: at the fields that it concerns, and in general. */
@@ -18,6 +18,7 @@ const FIELD_OF_CODE: Readonly<Record<string, string>> = {
   ERROR_INVALID_INTERVAL: 'every',
   ERROR_SCHEDULE_ALREADY_EXISTS: 'name',
   ERROR_JOB_TYPE_DOES_NOT_EXIST: 'job_type',
+  value_zone: 'timezone', // the code of its sentence: that of its error is one of many
 }
 const OPTIONS = new Set([
   'timezone',
@@ -50,12 +51,14 @@ export function refusalOf(error: unknown, parameters: readonly string[]): Refusa
   if (typeof detail === 'object' && detail !== null)
     return byField(detail as FieldErrors, parameters)
   const text = typeof detail === 'string' && detail !== '' ? detail : errorText(error)
-  return byText(code, text, refusalText(error.sentence) ?? text)
+  const field = FIELD_OF_CODE[refusalCode(error.sentence) ?? ''] ?? FIELD_OF_CODE[code]
+  return byText(field, text, refusalText(error.sentence) ?? text)
 }
 
 /** An English text about an option begins with its name. */
-function byText(code: string, english: string, text: string): Refusal {
-  const option = FIELD_OF_CODE[code] ?? /^([a-z_]+) /.exec(english)?.[1] ?? ''
+function byText(field: string | undefined, english: string, text: string): Refusal {
+  const first = /^([a-z_]+):? /.exec(english)?.[1] ?? ''
+  const option = OPTIONS.has(first) ? first : (field ?? '')
   return OPTIONS.has(option) ? { ...NONE, fields: { [option]: text } } : { ...NONE, general: text }
 }
 

@@ -27,6 +27,11 @@ export function refusalText(sentence: unknown): string | null {
   return isSentence(sentence) ? sentenceText('', sentence) || null : null
 }
 
+/** Return what an error of the server says; null if it came without a sentence. */
+export function refusalCode(sentence: unknown): string | null {
+  return isSentence(sentence) ? sentence.code : null
+}
+
 /** Write one error of a field of a request. */
 export function fieldErrorText({ error, sentence }: FieldError): string {
   return refusalText(sentence) ?? error

@@ -138,8 +138,12 @@ describe('a refusal', () => {
   it('is shown at the field that it concerns', () => {
     const cron = new HoraeError(400, 'ERROR_CRON_SYNTAX', "minute '61': expected 0-59")
     expect(refusalOf(cron, []).fields).toEqual({ cron: "minute '61': expected 0-59" })
-    const zone = new HoraeError(400, 'ERROR_INVALID_REQUEST', 'timezone "Mars": unknown')
-    expect(refusalOf(zone, []).fields).toEqual({ timezone: 'timezone "Mars": unknown' })
+    const sentence = { code: 'value_zone', values: { zone: 'Mars' } }
+    const unknown = "unknown time zone 'Mars': give an IANA name like Europe/Berlin"
+    const zone = new HoraeError(400, 'ERROR_INVALID_REQUEST', unknown, sentence)
+    expect(refusalOf(zone, []).fields).toEqual({ timezone: unknown })
+    const jitter = new HoraeError(400, 'ERROR_INVALID_INTERVAL', "jitter: interval 'x': no unit")
+    expect(refusalOf(jitter, []).fields).toEqual({ jitter: "jitter: interval 'x': no unit" })
     const other = new HoraeError(400, 'ERROR_INVALID_REQUEST', 'something else')
     expect(refusalOf(other, [])).toMatchObject({ fields: {}, general: 'something else' })
   })

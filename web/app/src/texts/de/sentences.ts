@@ -229,6 +229,8 @@ export const sentences: SentenceTexts = {
   cron_whole: (v) =>
     `Cron-Ausdruck ${v.text('text')}: ${v.text('problem')}; erwartet werden 5 Felder (Minute Stunde Tag Monat Wochentag), 6 (Sekunde zuerst) oder 7 (Jahr zuletzt)${hint(v)}`,
   cron_words: () => 'Wörter mit @ werden nicht unterstützt',
+  deployment_missing: (v) => `Das Deployment „${v.text('deployment')}“ gibt es nicht.`,
+  group_missing: (v) => `Die Gruppe ${v.text('group')} gibt es nicht.`,
   group_not_cancellable: (v) =>
     `Die Gruppe ${v.text('group')} kann nicht abgebrochen werden: Alle ihre Jobs sind beendet.`,
   job_missing: (v) => `Den Job ${v.text('job')} gibt es nicht.`,
@@ -292,7 +294,21 @@ export const sentences: SentenceTexts = {
   value_above: (v) => `Der Wert muss größer als ${v.text('bound')} sein.`,
   value_at_least: (v) => `Der Wert muss mindestens ${v.text('bound')} sein.`,
   value_at_most: (v) => `Der Wert darf höchstens ${v.text('bound')} sein.`,
+  value_backfill_later: () => 'Das Ende liegt in der Zukunft; wählen Sie einen früheren Zeitpunkt.',
+  value_backfill_reversed: () => 'Das Ende liegt nicht nach dem Anfang.',
+  value_backfill_too_many: (v) =>
+    `${plural(v.number('count'), 'Zeit ist', 'Zeiten sind')} zu viele, erlaubt sind höchstens ${v.count('most')}; wählen Sie einen kürzeren Bereich.`,
   value_below: (v) => `Der Wert muss kleiner als ${v.text('bound')} sein.`,
+  value_exclude: (v) =>
+    `„${v.text('text')}“: erwartet wird ein Datum wie 2026-12-24, ein Bereich wie 2026-12-24..2026-12-26, oder zwei Zeitpunkte mit Zeitzone und .. dazwischen.`,
+  value_exclude_reversed: (v) => `Der Bereich „${v.text('text')}“ endet, bevor er beginnt.`,
+  value_interval: (v) =>
+    `„${v.text('text')}“ lässt sich nicht als Dauer lesen; schreiben Sie etwa 30s, 10m, 1h30m, 2 days, 1 month oder PT90M.`,
+  value_interval_mixed: () =>
+    'Monate, Tage und Zeit lassen sich nicht mischen; verwenden Sie nur eines davon.',
+  value_interval_too_long: (v) => `„${v.text('text')}“ ist länger als 100 Jahre.`,
+  value_interval_zero: () => 'Die Dauer muss länger als null sein.',
+  value_job_type: (v) => `Den Jobtyp „${v.text('type')}“ kennt dieser Server nicht.`,
   value_missing: () => 'Der Wert fehlt.',
   value_not_boolean: () => 'Der Wert muss wahr oder falsch sein.',
   value_not_integer: () => 'Der Wert muss eine ganze Zahl sein.',
@@ -303,24 +319,23 @@ export const sentences: SentenceTexts = {
   value_not_text: () => 'Der Wert muss ein Text sein.',
   value_not_time: () => 'Der Wert muss Datum und Uhrzeit sein, etwa 2026-11-28T12:00:00Z.',
   value_too_long: (v) => `Der Wert darf höchstens ${v.text('bound')} Zeichen oder Elemente haben.`,
-  value_too_short: (v) =>
-    `Der Wert muss mindestens ${v.text('bound')} Zeichen oder Elemente haben.`,
+  value_too_short: (v) => `Der Wert braucht mindestens ${v.text('bound')} Zeichen oder Elemente.`,
   value_unknown: () => 'Dieser Name ist hier nicht bekannt.',
+  value_zone: (v) =>
+    `Die Zeitzone „${v.text('zone')}“ ist unbekannt; schreiben Sie etwa Europe/Berlin.`,
 }
 
-const FATES: Readonly<Record<string, string>> = {
-  pending: 'laufen noch einmal',
-  started: 'laufen wieder',
-  finished: 'fertig',
-  failed: 'fehlgeschlagen',
-  cancelled: 'abgebrochen',
-}
 const STATES: Readonly<Record<string, string>> = {
   pending: 'wartet',
   started: 'läuft',
   finished: 'fertig',
   failed: 'fehlgeschlagen',
   cancelled: 'abgebrochen',
+}
+const FATES: Readonly<Record<string, string>> = {
+  ...STATES,
+  pending: 'laufen noch einmal',
+  started: 'laufen wieder',
 }
 const FIELDS: Readonly<Record<string, string>> = {
   second: 'Sekunde',

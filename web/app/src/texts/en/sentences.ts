@@ -211,6 +211,8 @@ export const sentences: EnglishSentences = {
   cron_whole: (v) =>
     `cron expression ${v.text('text')}: ${v.text('problem')}, expected 5 fields (minute hour day month weekday), 6 (second first) or 7 (year last)${hint(v)}`,
   cron_words: () => 'words with @ are not supported',
+  deployment_missing: (v) => `Deployment “${v.text('deployment')}” does not exist.`,
+  group_missing: (v) => `Group ${v.text('group')} does not exist.`,
   group_not_cancellable: (v) =>
     `Group ${v.text('group')} cannot be cancelled: all of its jobs have ended.`,
   job_missing: (v) => `Job ${v.text('job')} does not exist.`,
