@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import multiprocessing
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
+from typing import Any
 
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
@@ -48,11 +49,11 @@ def drain(ground: Ground, jobs: int, concurrency: int) -> float:
 
 
 @contextlib.contextmanager
-def node_process(url: str) -> Iterator[Connection]:
+def node_process(url: str, **settings: Any) -> Iterator[Connection]:
     """Run a node in a separate process; the connection delivers the times of its `stamp` bodies, in nanoseconds."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(url, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(url, theirs, settings), daemon=True)
     process.start()
     try:
         ours.recv()  # ready
@@ -63,8 +64,8 @@ def node_process(url: str) -> Iterator[Connection]:
         process.kill()
 
 
-def _serve(url: str, connection: Connection) -> None:
-    application = Measured(url)
+def _serve(url: str, connection: Connection, settings: Mapping[str, Any]) -> None:
+    application = Measured(url, **settings)
     application.stamped = connection.send
     with contextlib.closing(application.horae):
         asyncio.run(_live(application.horae.node(), connection))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, text
 from typing_extensions import override
 
 from horae.client.jobs.creating import creation as handler
@@ -21,6 +21,7 @@ from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJob
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, owed_hooks, reading
 from horae.storage.jobs.creation import JobRow
+from horae.storage.jobs.owed_hooks import FIRST, Ended
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
@@ -468,28 +469,38 @@ def test_a_job_that_is_due_later_does_not_expire(database: Database) -> None:
     assert arrange.expired_pending(database, {"import": 60.0}) == []
 
 
-def test_old_ended_jobs_are_found_in_batches_by_id(database: Database) -> None:
+def test_old_ended_jobs_are_found_in_batches_in_the_order_of_their_ends(
+    database: Database,
+) -> None:
     old = [started(database) for _ in range(5)]
     held = running(database)
     database.transact(cancelling.cancel, held.id, None, owed=False)
     recent, active = started(database), started(database)
     for job_id in (*old, recent):
         database.transact(cancelling.cancel, job_id, None, owed=False)
-    for job_id in (*old, held.id):
+    first, *others = old
+    for job_id in (*others, held.id):
         age(database, job_id, "finished_at", 100)
+    age(database, first, "finished_at", 90)
+    # Two ended in the same microsecond, as those of one settlement do.
+    same = "(SELECT finished_at FROM horae_jobs WHERE id = :other)"
+    set_same = text(f"UPDATE horae_jobs SET finished_at = {same} WHERE id = :id")
+    pair = {"id": others[1], "other": others[0]}
+    database.transact(lambda connection: connection.execute(set_same, pair))
     age(database, active, "created_at", 100)
 
-    def ids(after: int, limit: int) -> list[JobId]:
-        return database.autocommit(
-            owed_hooks.past_keeping,
-            KeptFor(50.0, tuple(ENDED), ("import",)),
-            after=JobId(after),
-            limit=limit,
-        )
+    def ended(after: Ended, limit: int) -> list[Ended]:
+        kept = KeptFor(50.0, tuple(ENDED), ("import",))
+        return database.autocommit(owed_hooks.past_keeping, kept, after=after, limit=limit)
 
-    assert ids(0, 10) == old
-    assert ids(0, 2) == old[:2]
-    assert ids(old[1], 2) == old[2:4]
+    found = ended(FIRST, 10)
+    assert [each.id for each in found] == [*others, first]
+    assert found[0].finished_at == found[1].finished_at
+    one_by_one = [FIRST]
+    while batch := ended(one_by_one[-1], 1):
+        one_by_one += batch
+    assert one_by_one[1:] == found
+    assert ended(found[1], 2) == found[2:4]
 
 
 def test_only_ended_jobs_whose_bodies_have_stopped_are_removed(database: Database) -> None:

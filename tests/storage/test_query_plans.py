@@ -14,6 +14,7 @@ from horae import Horae
 from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
+from horae.domain.jobs.retention import KeptFor
 from horae.storage.engine.database import Database
 from horae.storage.history import counting
 from horae.storage.jobs import claims, owed_hooks, premature, reading, waiting_sample
@@ -30,6 +31,8 @@ from tests.harness.applications import url_of
 from tests.harness.postgres import PostgresServer
 
 SCOPE: Final = ClaimScope(node=NodeId("n1"), types=["import"], queues=["default"])
+UNTIL_PREPARED: Final = 12
+"""Executions after which the driver has prepared a statement."""
 ENDED_JOBS: Final = 20_000  # with fewer rows PostgreSQL prefers to read them all
 NUMBERS: Final = {
     "sqlite": f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {ENDED_JOBS}) ",
@@ -170,6 +173,39 @@ def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) ->
     lines = [line for plan in plans for line in plan]
     assert [line for line in lines if reads_all_jobs(line) and "horae_jobs_ended" not in line] == []
     assert any("horae_jobs_ended" in line for line in lines)
+
+
+def past_keeping(connection: Connection) -> Any:
+    kept = KeptFor(1e9, (JobState.FINISHED,), ("import",))
+    return owed_hooks.past_keeping(connection, kept, limit=10)
+
+
+def test_jobs_to_delete_are_not_sorted_for_each_batch_on_sqlite(filled_sqlite: Database) -> None:
+    with filled_sqlite.engine.connect() as connection, explained(connection) as plans:
+        past_keeping(connection)
+    lines = [line for plan in plans for line in plan]
+    assert any("USING INDEX horae_jobs_ended" in line for line in lines), lines
+    assert not any("TEMP B-TREE" in line for line in lines), lines
+
+
+@pytest.mark.postgres
+def test_jobs_to_delete_are_not_sorted_for_each_batch_on_postgresql(
+    filled_postgres: Database,
+) -> None:
+    with filled_postgres.autocommit_engine.connect() as connection:
+        connection.exec_driver_sql("DEALLOCATE ALL")
+        for _ in range(UNTIL_PREPARED):
+            past_keeping(connection)
+        name = connection.exec_driver_sql(
+            "SELECT name FROM pg_prepared_statements WHERE statement LIKE '%%finished_at < %%'"
+        ).scalar_one()
+        # It plans for any parameters, as PostgreSQL does after some executions.
+        connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
+        executed = f"EXPLAIN EXECUTE {name} (1e9, NULL, 1e10, 0, '{{finished}}', '{{import}}', 10)"
+        plan = connection.exec_driver_sql(executed).scalars().all()
+        connection.exec_driver_sql("RESET plan_cache_mode")
+    assert any("using horae_jobs_ended_values" in line for line in plan), plan
+    assert not any("Sort" in line for line in plan), plan
 
 
 @pytest.mark.postgres

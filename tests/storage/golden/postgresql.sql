@@ -189,7 +189,7 @@ CREATE TABLE horae_jobs (
     CONSTRAINT horae_jobs_readable CHECK (((lease < '4611686018427387904'::bigint) AND (attempt < 1073741824) AND (jsonb_typeof(meta) = 'object'::text) AND ((run_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (run_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((nominal_time >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (nominal_time <= '9999-12-31 00:00:00+00'::timestamp with time zone)) AND ((expires_at >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (expires_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)))),
     CONSTRAINT horae_jobs_state CHECK ((((state)::text = 'pending'::text) OR ((state)::text = 'started'::text) OR ((state)::text = 'finished'::text) OR ((state)::text = 'failed'::text) OR ((state)::text = 'cancelled'::text)))
 );
-CREATE INDEX horae_jobs_ended_values ON horae_jobs USING btree (finished_at, type text_pattern_ops, queue, created_at, id) WHERE (finished_at IS NOT NULL);
+CREATE INDEX horae_jobs_ended_values ON horae_jobs USING btree (finished_at, id, type text_pattern_ops, queue, created_at) WHERE (finished_at IS NOT NULL);
 CREATE INDEX horae_jobs_expiring ON horae_jobs USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_held ON horae_jobs USING btree (node_id) WHERE (node_id IS NOT NULL);
 CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owed IS NOT NULL);

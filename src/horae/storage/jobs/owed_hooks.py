@@ -7,6 +7,7 @@ process has died, and another one may take the hook. A row is taken in the same 
 """
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    cast,
     func,
     null,
     or_,
@@ -29,6 +31,7 @@ from sqlalchemy import (
 from horae.domain.jobs import Job, JobId, JobState, KeptFor
 from horae.domain.times import LONGEST_DURATION
 from horae.storage.engine import (
+    Instant,
     database_now,
     member_of,
     read,
@@ -55,6 +58,17 @@ class OwedHook(NamedTuple):
 
     job: Job
     hook: str
+
+
+class Ended(NamedTuple):
+    """The place of an ended job in the order in which ended jobs are deleted."""
+
+    finished_at: datetime | None
+    id: JobId
+
+
+FIRST: Final = Ended(None, JobId(0))
+"""The place before all ended jobs."""
 
 
 class LeftoverJobs(NamedTuple):
@@ -85,29 +99,29 @@ _awaited = (
     )
     .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
 )
-_past_keeping = (
-    select(jobs.c.id)
+_since: Final = bindparam("since", type_=Instant())
+# In the order of their ends, which an index has: ordered by id, each batch would read all of them.
+PAST_KEEPING: Final = (
+    select(jobs.c.id, jobs.c.finished_at)
     .where(
         jobs.c.finished_at < seconds_ago("seconds"),
-        jobs.c.finished_at >= seconds_ago("oldest"),
+        jobs.c.finished_at >= func.coalesce(cast(_since, Instant()), seconds_ago("oldest")),
+        or_(jobs.c.finished_at > cast(_since, Instant()), jobs.c.id > bindparam("after")),
         member_of(jobs.c.state, "states"),
         # The job after a group still has to read the results of its members.
         or_(jobs.c.group_id.is_(None), ~_awaited.exists()),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
-        jobs.c.id > bindparam("after"),
         member_of(jobs.c.type, "types"),
     )
+    .order_by(jobs.c.finished_at, jobs.c.id)
     .limit(bindparam("limit"))
 )
-PAST_KEEPING: Final = _past_keeping.order_by(jobs.c.id)
-# The latest ends are found by the index of ends. Ordered by id, all older jobs would be read first.
-LATELY_PAST_KEEPING: Final = _past_keeping.order_by(jobs.c.finished_at, jobs.c.id)
 
 
 def _take(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
     """Take these rows, except those that another process is taking."""
-    some = chosen.with_for_update(skip_locked=True).cte("some")
+    some = chosen.with_only_columns(jobs.c.id).with_for_update(skip_locked=True).cte("some")
     return (
         update(jobs)
         .where(jobs.c.id.in_(select(some.c.id)))
@@ -127,7 +141,6 @@ TAKE_ONE: Final = _take(
     jobs.c.hook_owed,
 )
 TAKE_PAST_KEEPING: Final = _take(PAST_KEEPING.where(_free))
-TAKE_LATELY_PAST_KEEPING: Final = _take(LATELY_PAST_KEEPING.where(_free))
 TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(
@@ -214,30 +227,43 @@ def take_past_keeping(
     connection: Connection,
     kept: KeptFor,
     *,
-    after: JobId,
+    after: Ended = FIRST,
     limit: int,
     oldest: float = EVER,
     again: float,
 ) -> list[Job]:
-    """Take ended jobs, by id, for their `before_delete`; see `past_keeping`."""
-    statement = TAKE_PAST_KEEPING if oldest == EVER else TAKE_LATELY_PAST_KEEPING
-    parameters = {"after": after, "limit": limit, "oldest": oldest, "again": again}
-    rows = connection.execute(statement, {**kept._asdict(), **parameters}).all()
-    return sorted(readable(jobs.name, rows, job_from), key=lambda job: job.id)
+    """Take ended jobs for their `before_delete`; see `past_keeping`."""
+    parameters = {**_wanted(kept, after, limit, oldest), "again": again}
+    rows = connection.execute(TAKE_PAST_KEEPING, parameters).all()
+    return sorted(readable(jobs.name, rows, job_from), key=lambda job: (job.finished_at, job.id))
 
 
 def past_keeping(
-    connection: Connection, kept: KeptFor, *, after: JobId, limit: int, oldest: float = EVER
-) -> list[JobId]:
-    """Return ended jobs that were kept for long enough and need no hook.
+    connection: Connection,
+    kept: KeptFor,
+    *,
+    after: Ended = FIRST,
+    limit: int,
+    oldest: float = EVER,
+) -> list[Ended]:
+    """Return ended jobs that were kept for long enough and need no hook, in the order of their
+    ends.
 
-    `oldest`: limits them to those that ended less than so many seconds ago, in the order of their
-    ends; otherwise they are in the order of their ids.
+    `after`: the last job of the batch before; `oldest`: limits the first batch to those that ended
+    less than so many seconds ago.
     """
-    statement = PAST_KEEPING if oldest == EVER else LATELY_PAST_KEEPING
-    parameters = {"after": after, "limit": limit, "oldest": oldest}
-    found = connection.execute(statement, {**kept._asdict(), **parameters})
-    return [JobId(id_) for id_ in found.scalars()]
+    found = connection.execute(PAST_KEEPING, _wanted(kept, after, limit, oldest))
+    return [Ended(finished_at, JobId(id_)) for id_, finished_at in found]
+
+
+def _wanted(kept: KeptFor, after: Ended, limit: int, oldest: float) -> dict[str, Any]:
+    return {
+        **kept._asdict(),
+        "since": after.finished_at,
+        "after": after.id,
+        "limit": limit,
+        "oldest": oldest,
+    }
 
 
 def take_for_deletion(connection: Connection, job_id: JobId, again: float) -> bool:

@@ -198,14 +198,14 @@ _ended = text("finished_at IS NOT NULL")
 Index("horae_jobs_ended", jobs.c.finished_at, sqlite_where=_ended).ddl_if(dialect="sqlite")
 # PostgreSQL reads rows in no order, so the searches for values that few jobs have need an index. It
 # reads the whole of this one for them, but no rows. An index of each value would be faster to
-# search, but slow down each end (ADR 0034).
+# search, but slow down each end (ADR 0034). Its first two columns are the order of deletion.
 Index(
     "horae_jobs_ended_values",
     jobs.c.finished_at,
+    jobs.c.id,
     jobs.c.type,
     jobs.c.queue,
     jobs.c.created_at,
-    jobs.c.id,
     postgresql_ops={"type": "text_pattern_ops"},
     postgresql_where=_ended,
 ).ddl_if(dialect="postgresql")

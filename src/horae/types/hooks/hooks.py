@@ -188,12 +188,9 @@ class Hooks:
                     rest.append(job.id)
                 else:
                     (ready if self._may_go(job) else rest).append(job.id)
-            gone = self._remove(ready) if ready else 0
-            removed += gone
+            removed += self._remove(ready) if ready else 0
             if rest:
                 self._database.autocommit(owed_hooks.hand_back, rest)
-            if oldest != EVER and gone == 0:  # the same jobs would be taken again
-                break
         return removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
@@ -206,21 +203,15 @@ class Hooks:
 
     def remove_past_keeping(self, kept: KeptFor, oldest: float = EVER) -> int:
         """Delete jobs that were kept for long enough, without a hook."""
-        removed, after = 0, JobId(0)
+        removed, last = 0, owed_hooks.FIRST
         while kept.types:
             batch = self._database.autocommit(
-                owed_hooks.past_keeping,
-                kept,
-                after=after,
-                limit=CLEANING_BATCH,
-                oldest=oldest,
+                owed_hooks.past_keeping, kept, after=last, limit=CLEANING_BATCH, oldest=oldest
             )
-            gone = self._remove(batch) if batch else 0
-            removed += gone
-            if len(batch) < CLEANING_BATCH or (oldest != EVER and gone == 0):
+            removed += self._remove([job.id for job in batch]) if batch else 0
+            if len(batch) < CLEANING_BATCH:
                 break
-            if oldest == EVER:
-                after = batch[-1]
+            last = batch[-1]
         return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
@@ -287,12 +278,12 @@ class Hooks:
         return len(found)
 
     def _take_batches(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
-        after = JobId(0)
+        last = owed_hooks.FIRST
         while True:
             batch = self._database.transact(
                 owed_hooks.take_past_keeping,
                 kept,
-                after=after,
+                after=last,
                 # Few at once, because each hook takes time.
                 limit=20,
                 oldest=oldest,
@@ -301,8 +292,7 @@ class Hooks:
             if not batch:
                 return
             yield batch
-            if oldest == EVER:
-                after = batch[-1].id
+            last = owed_hooks.Ended(batch[-1].finished_at, batch[-1].id)
 
     def _load(self, job: Job) -> Job | None:
         """Return the job, without unreadable parameters; raise if the database is unavailable."""

@@ -477,8 +477,8 @@ CREATE UNLOGGED TABLE horae_live_waits (
 );
 CREATE INDEX horae_jobs_slow ON horae_jobs (id)
     WHERE finished_at - started_at > interval '1 seconds';
-CREATE INDEX horae_jobs_ended_values ON horae_jobs (finished_at, type text_pattern_ops, queue,
-    created_at, id)
+CREATE INDEX horae_jobs_ended_values ON horae_jobs (finished_at, id, type text_pattern_ops, queue,
+    created_at)
     WHERE finished_at IS NOT NULL;
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH
     (gin_pending_list_limit = 512)
