@@ -1,5 +1,8 @@
 """How long ended jobs are kept: by type and state, else as configured."""
 
+import asyncio
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,8 +11,15 @@ from typing_extensions import override
 from horae import Horae, InvalidJobType, JobDoesNotExist, JobState, JobType
 from horae.domain.jobs.job import JobState as State
 from horae.domain.jobs.job import finished
-from horae.domain.jobs.retention import KEPT_FOR_WAITING, Retention, kept_for
-from horae.runtime.settling.cleaning import EVERYTHING_EVERY, CleaningPlan
+from horae.domain.jobs.retention import KEPT_FOR_WAITING, KeptFor, Retention, kept_for
+from horae.runtime.settling.cleaning import (
+    EVERYTHING_EVERY,
+    LONGEST_REST,
+    MOST_REST,
+    CleaningPlan,
+    Pace,
+)
+from horae.runtime.settling.hook_service import HookService
 from horae.runtime.timing import HookTiming, Timing
 from horae.storage.jobs.owed_hooks import EVER
 from horae.storage.outcomes import settling
@@ -209,6 +219,43 @@ def test_only_the_latest_ends_are_searched_for_jobs_that_are_kept_for_a_shorter_
     assert dict(plan.due([brief, usual], 300.0 + EVERYTHING_EVERY)) == {brief: EVER, usual: EVER}
 
 
+def test_a_clean_up_rests_less_as_the_time_until_the_next_one_runs_out() -> None:
+    pace = Pace(begun=100.0, within=10.0)
+    assert pace.rest(100.01) == pytest.approx(MOST_REST * 0.01, rel=0.01)
+    assert pace.rest(105.0) == LONGEST_REST
+    assert pace.rest(106.02) == pytest.approx(MOST_REST * 0.02 * 0.4, rel=0.01)
+    assert pace.rest(110.0) == 0.0
+    assert pace.rest(115.0) == 0.0
+
+
+async def test_a_clean_up_that_rests_ends_with_its_service(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = Record[threading.Thread]()
+
+    class Endless(Hooks):
+        @override
+        def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> Iterator[int]:
+            while True:
+                deleted.append(threading.current_thread())
+                yield 1
+
+    rests = iter([0.0, 0.0])
+    monkeypatch.setattr(Pace, "rest", lambda _pace, _now: next(rests, None))  # then for ever
+    database = horae.components.database
+    timing = HookTiming(clean_every=0.01, gone_every=0.0)
+    service = HookService(database, Endless(database, horae.registry), DAY, timing)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(service.run())
+        await deleted.reaches(3)
+        service.close()
+        [cleaning] = set(deleted)
+        await asyncio.to_thread(cleaning.join, 10)
+        running.cancel()
+    assert not cleaning.is_alive()
+    assert len(deleted) == 3
+
+
 @pytest.mark.parametrize("hooked", [False, True])
 def test_jobs_that_cannot_be_deleted_do_not_stop_a_search_of_the_latest_ends(
     horae: Horae, *, hooked: bool
@@ -233,5 +280,5 @@ def test_jobs_that_cannot_be_deleted_do_not_stop_a_search_of_the_latest_ends(
         horae.components.database.transact(settling.settle, ELSEWHERE, [finished(claim)])
     ended_before(horae, KEPT_FOR_WAITING + 1)
     [(part, kept)] = [each for each in hooks.kept_for(DAY) if "unkept" in each[1].types]
-    assert hooks.remove(part, kept, oldest=KEPT_FOR_WAITING) == 0
-    assert hooks.remove(part, kept, oldest=60.0) == (0 if hooked else 30)
+    assert sum(hooks.remove(part, kept, oldest=KEPT_FOR_WAITING)) == 0
+    assert sum(hooks.remove(part, kept, oldest=60.0)) == (0 if hooked else 30)

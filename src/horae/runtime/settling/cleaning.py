@@ -1,4 +1,4 @@
-"""Decides when ended jobs are deleted, and how far back each search goes."""
+"""Decides when ended jobs are deleted, how far back each search goes, and how fast it deletes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +13,30 @@ EVERYTHING_EVERY: Final = 3600.0
 """Seconds between two full searches, which find ended jobs that short ones left behind."""
 OVERLAP: Final = 30.0
 """Seconds by which two searches overlap: an end may be committed late, or a hook still owed."""
+MOST_REST: Final = 9.0
+"""How many times as long as a batch took the rest after it is, at most."""
+LONGEST_REST: Final = 1.0
+"""Seconds."""
+
+
+class Pace:
+    """Spreads the batches of one clean-up over the time until the next one, so that running jobs
+    keep their share of the database.
+
+    The rests get shorter, and there are none once that time is over. All times are in seconds, by
+    one clock.
+    """
+
+    def __init__(self, begun: float, within: float) -> None:
+        self._begun, self._within = begun, within
+        self._resumed = begun
+
+    def rest(self, now: float) -> float:
+        """Return how long to rest after a batch that has just ended."""
+        left = max(0.0, 1 - (now - self._begun) / self._within)
+        seconds = min((now - self._resumed) * MOST_REST * left, LONGEST_REST)
+        self._resumed = now + seconds
+        return seconds
 
 
 @dataclass(slots=True)
@@ -41,11 +65,8 @@ class CleaningPlan:
         longest = max((kept.seconds for _, kept in parts), default=0.0)
         for part in parts:
             kept = part[1]
-            pause = max(
-                self.timing.clean_interval(kept.seconds), min(self.timing.gone_every, kept.seconds)
-            )
             last = self.searches.get(part)
-            if now < (self.begun if last is None else last.begun) + pause:
+            if now < (self.begun if last is None else last.begun) + self.pause(kept):
                 continue
             everything = (
                 last is None
@@ -59,6 +80,12 @@ class CleaningPlan:
                 now, now if last is None or everything else last.everything_begun
             )
             yield part, oldest
+
+    def pause(self, kept: KeptFor) -> float:
+        """Return the seconds between two searches."""
+        return max(
+            self.timing.clean_interval(kept.seconds), min(self.timing.gone_every, kept.seconds)
+        )
 
     def failed(self, part: Part) -> None:
         """Search everything next time, because the last search was not completed."""

@@ -15,7 +15,7 @@ from functools import partial
 from horae.domain.jobs import JobId, KeptFor
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
-from horae.runtime.settling.cleaning import CleaningPlan
+from horae.runtime.settling.cleaning import CleaningPlan, Pace
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.storage.engine import Database
@@ -41,6 +41,7 @@ class HookService:
         self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
         self._plan = CleaningPlan(timing, time.monotonic())
+        self._closed = threading.Event()
         self._cleaning: dict[tuple[str, KeptFor], threading.Thread] = {}
         self._orphans_at = time.monotonic() + timing.orphans_after
         self._due = asyncio.Event()
@@ -86,7 +87,8 @@ class HookService:
         self.close()
 
     def close(self) -> None:
-        """Call no more hooks."""
+        """Call no more hooks, and delete no more jobs."""
+        self._closed.set()
         self._threads.close(0.0)
 
     async def _call_due(self) -> None:
@@ -133,8 +135,14 @@ class HookService:
                 log.info("%d large values without a job were deleted", removed)
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
+        pace = Pace(time.monotonic(), self._plan.pause(kept))
+        removed = 0
         with log.guard("a clean-up failed and will be repeated: %s"):
-            if removed := self._hooks.remove(name, kept, oldest):
+            for gone in self._hooks.remove(name, kept, oldest):
+                removed += gone
+                if self._closed.wait(pace.rest(time.monotonic())):
+                    break
+            if removed:
                 log.info("%d ended jobs were deleted", removed)
             return
         self._plan.failed((name, kept))

@@ -27,7 +27,7 @@ from horae.types.registry import Registry
 
 IDS_AT_ONCE: Final = 10_000
 """Jobs whose references to large values one statement reads."""
-CLEANING_BATCH: Final = 200
+CLEANING_BATCH: Final = 500
 """Maximum number of jobs without a hook that one statement deletes."""
 TIME_LIMIT: Final = 60.0
 """Seconds that a hook may take before other hooks of its type stop waiting for it."""
@@ -128,9 +128,8 @@ class Hooks:
         `keep_seconds`: how long jobs are kept whose type does not say it; without `by_type` all
         jobs. A row that cannot be deleted does not stop the others.
         """
-        return sum(
-            self.remove(name, kept) for name, kept in self.kept_for(keep_seconds, by_type=by_type)
-        )
+        parts = self.kept_for(keep_seconds, by_type=by_type)
+        return sum(removed for name, kept in parts for removed in self.remove(name, kept))
 
     def kept_for(self, keep_seconds: float, *, by_type: bool = True) -> list[tuple[str, KeptFor]]:
         """Return how long jobs are kept, for each type with a `before_delete`, and as "" for all
@@ -156,15 +155,13 @@ class Hooks:
         """The types with a `before_delete` hook."""
         return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
 
-    def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> int:
-        """Delete jobs that were kept for long enough, of one part of `kept_for`; return their
-        number.
+    def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> Iterator[int]:
+        """Delete jobs that were kept for long enough, of one part of `kept_for`; yield the number
+        in each batch.
 
         `oldest`: only those that ended less than so many seconds ago.
         """
-        return (
-            self.clean_up_hooked(kept, oldest) if part else self.remove_past_keeping(kept, oldest)
-        )
+        return self._remove_hooked(kept, oldest) if part else self._remove_plain(kept, oldest)
 
     def remove_ended(self, job: Job) -> None:
         """Delete a job that has just ended, if its type does not keep it."""
@@ -176,9 +173,8 @@ class Hooks:
             self.delete(job)
             self._remove([job.id])
 
-    def clean_up_hooked(self, kept: KeptFor, oldest: float = EVER) -> int:
+    def _remove_hooked(self, kept: KeptFor, oldest: float) -> Iterator[int]:
         """Delete jobs of one type after `before_delete`, called by one process for each job."""
-        removed = 0
         for batch in self._take_batches(kept, oldest):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
@@ -188,10 +184,10 @@ class Hooks:
                     rest.append(job.id)
                 else:
                     (ready if self._may_go(job) else rest).append(job.id)
-            removed += self._remove(ready) if ready else 0
+            removed = self._remove(ready) if ready else 0
             if rest:
                 self._database.autocommit(owed_hooks.hand_back, rest)
-        return removed
+            yield removed
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
         """Delete jobs of undeclared types without calling hooks; return their number."""
@@ -199,20 +195,21 @@ class Hooks:
             return 0
         wanted = self._database.transact(owed_hooks.forget, types)
         removed = self._remove(wanted) if wanted else 0
-        return removed + self.remove_past_keeping(KeptFor(keep_seconds, tuple(ENDED), tuple(types)))
+        kept = KeptFor(keep_seconds, tuple(ENDED), tuple(types))
+        return removed + sum(self._remove_plain(kept, EVER))
 
-    def remove_past_keeping(self, kept: KeptFor, oldest: float = EVER) -> int:
-        """Delete jobs that were kept for long enough, without a hook."""
-        removed, last = 0, owed_hooks.FIRST
+    def _remove_plain(self, kept: KeptFor, oldest: float) -> Iterator[int]:
+        """Delete jobs without a hook."""
+        last = owed_hooks.FIRST
         while kept.types:
             batch = self._database.autocommit(
                 owed_hooks.past_keeping, kept, after=last, limit=CLEANING_BATCH, oldest=oldest
             )
-            removed += self._remove([job.id for job in batch]) if batch else 0
+            if batch:
+                yield self._remove([job.id for job in batch])
+                last = batch[-1]
             if len(batch) < CLEANING_BATCH:
                 break
-            last = batch[-1]
-        return removed
 
     def with_parameters_of_all(self, jobs: Sequence[Job]) -> list[Job]:
         """Return the jobs with parameters from other tables, by one statement for each type."""
