@@ -22,6 +22,7 @@ from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
 from horae.client.doctor.finding import GIGABYTE, Finding, Level
 from horae.client.doctor.redis import check_redis
+from horae.domain.cluster import INLINE
 from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy
 from horae.redis_access.access import RedisAccess
@@ -273,6 +274,9 @@ def test_a_long_transaction_is_named_without_its_query(database: Database) -> No
 def test_a_dead_node(database: Database, bare: Call) -> None:
     record = record_of(Registry(), NodeOptions(name="lost"))
     of_another_life = record.host.rpartition("#")[0] + "#earlier"
+    ended = record_of(Registry(), NodeOptions(name="script"), role=INLINE)
+    database.transact(nodes.register, replace(ended, host=of_another_life))
+    assert "is dead" not in bare("doctor").stdout  # a program that ran a job of its own
     database.transact(nodes.register, replace(record, host=of_another_life))
     found = bare("doctor")
     assert found.exit_code == 0

@@ -168,7 +168,12 @@ def test_unregistered_nodes_are_listed_for_a_while(database: Database) -> None:
         nodes.remove_dead, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}}
     )
     database.transact(nodes.remove, [OTHER])  # it has left in good order
-    (dead,) = database.transact(nodes.recently_died, 3600.0)
+    program, crashed = NodeId("program"), NodeId("crashed")
+    for each in (program, crashed):
+        registered(database, each, roles='["inline"]')
+    database.transact(nodes.remove_dead, [program, crashed], {crashed: {"failed": 1}})
+    of_program, dead = database.transact(nodes.recently_died, 3600.0)
+    assert of_program.id == crashed  # one that held no job has ended, and not died
     assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)
     assert dead.jobs == {"pending": 2, "failed": 1}
     assert database.transact(nodes.recently_died, 0.0) == []

@@ -4,7 +4,7 @@ Invariants: a node that was itself out of contact judges nobody; nodes that know
 agree on the owners of all partitions. The ring only saves work: leases and unique ticks decide.
 """
 
-from horae.domain.cluster.capabilities import CELERY_WORKER, Capabilities
+from horae.domain.cluster.capabilities import CELERY_WORKER, INLINE, Capabilities
 from horae.domain.cluster.clock_steps import Silences
 from horae.domain.cluster.liveness import Contact, Death, Isolation, LivenessLimits, Signs, death_of
 from horae.domain.cluster.responders import responds
@@ -14,6 +14,7 @@ from horae.domain.cluster.roles import ALL_ROLES, NodeRole, parse_roles
 __all__ = [
     "ALL_ROLES",
     "CELERY_WORKER",
+    "INLINE",
     "PARTITIONS",
     "Capabilities",
     "Contact",

@@ -8,6 +8,8 @@ from horae.domain.jobs import BULK_QUEUE, BULK_TYPE, CELERY, OWN_BACKEND
 
 CELERY_WORKER: Final = f"{CELERY} worker"
 """The role of a Celery worker's main process; its slots are those of the worker's pool."""
+INLINE: Final = "inline"
+"""The role of a program that runs jobs of its own (`sync=True`), and nobody else's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,11 @@ class Capabilities:
     def is_backend_worker(self) -> bool:
         """Whether it is the main process of a backend's worker, whose processes run jobs."""
         return CELERY_WORKER in self.roles
+
+    @property
+    def is_caller(self) -> bool:
+        """Whether it is a program that runs its own jobs, whose end is no death without one."""
+        return self.roles == [INLINE]
 
     @property
     def is_scheduler(self) -> bool:

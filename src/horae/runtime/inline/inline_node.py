@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from horae.domain.cluster import Isolation
+from horae.domain.cluster import INLINE, Isolation
 from horae.domain.jobs import Claim, JobId, JobState, NodeId
 from horae.errors import JobDoesNotExist, LeaseLost
 from horae.forking import BuiltAnewInChild
@@ -32,7 +32,7 @@ from horae.runtime.components import Components, NodeOptions
 from horae.runtime.inline.calling_thread import CallingThread
 from horae.runtime.inline.claims import InlineClaims
 from horae.runtime.inline.ends import InlineEnds
-from horae.runtime.liveness import INLINE, Membership, Watcher, membership_of, record_of
+from horae.runtime.liveness import Membership, Watcher, membership_of, record_of
 from horae.runtime.settling import state_after
 from horae.runtime.timing import Timing
 from horae.storage.jobs import OWED_BY, claims

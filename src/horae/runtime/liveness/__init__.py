@@ -7,12 +7,11 @@ crashed.
 
 from horae.runtime.liveness.heartbeat import Watcher
 from horae.runtime.liveness.membership import Membership, membership_of
-from horae.runtime.liveness.node_record import INLINE, record_of
+from horae.runtime.liveness.node_record import record_of
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.liveness.sweeper import Sweeper
 
 __all__ = [
-    "INLINE",
     "Membership",
     "Rescuer",
     "Sweeper",

@@ -3,15 +3,12 @@
 import json
 import secrets
 from importlib.metadata import version
-from typing import Final
 
 from horae.domain.cluster import CELERY_WORKER, NodeRole
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.identity import encode_host, new_node_id, this_process
 from horae.storage.nodes import NodeRecord
 from horae.types import Registry
-
-INLINE: Final = "inline"
 
 
 def record_of(registry: Registry, options: NodeOptions, *, role: str | None = None) -> NodeRecord:

@@ -43,8 +43,12 @@ def living(seen: Iterable[SeenNode]) -> list[NodeView]:
 
 
 def dead(seen: Iterable[SeenNode]) -> list[tuple[NodeView, str]]:
-    """Return those nodes that are dead, each with the cause."""
-    return [(node.view, node.cause_of_death) for node in seen if node.cause_of_death is not None]
+    """Return those nodes that are dead, each with the cause; no program that has just ended."""
+    return [
+        (node.view, node.cause_of_death)
+        for node in seen
+        if node.cause_of_death is not None and (node.view.running or not node.view.is_caller)
+    ]
 
 
 def look(database: Database) -> list[SeenNode]:

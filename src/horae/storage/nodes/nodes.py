@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.cluster import Capabilities
+from horae.domain.cluster import INLINE, Capabilities
 from horae.domain.jobs import NodeId
 from horae.storage.engine import (
     PerDatabase,
@@ -183,7 +183,9 @@ REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(node
 _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
 _LIFE: Final = (nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
 """The columns from which a `NodeLife` is made."""
-REMOVE_DEAD: Final = delete(nodes).where(~_has_jobs, member_of(nodes.c.id, "ids")).returning(*_LIFE)
+REMOVE_DEAD: Final = (
+    delete(nodes).where(~_has_jobs, member_of(nodes.c.id, "ids")).returning(*_LIFE, nodes.c.roles)
+)
 LEAVE: Final = delete(nodes).where(nodes.c.id == bindparam("node")).returning(*_LIFE)
 LIVING: Final = select(*_LIFE).order_by(nodes.c.started_at)
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
@@ -280,14 +282,16 @@ def remove_dead(
 
     A rescue skips rows that are locked, for example by the last statement of a dead node. They are
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
-    states of the jobs that they held, with their numbers.
+    states of the jobs that they held, with their numbers. A program that held none has just ended.
     """
     gone = connection.execute(REMOVE_DEAD, {"ids": dead}).all()
     for row in gone:
-        after = json.dumps(dict(job_states.get(NodeId(row.id), {})))
-        change_log.add(
-            connection, {**DIED_ENTRY, "target": row.name, "before": _life(row), "after": after}
-        )
+        states = dict(job_states.get(NodeId(row.id), {}))
+        entry = {"target": row.name, "before": _life(row)}
+        if row.roles == [INLINE] and not states:
+            change_log.add(connection, {**LEFT_ENTRY, **entry})
+        else:
+            change_log.add(connection, {**DIED_ENTRY, **entry, "after": json.dumps(states)})
     return {NodeId(row.id) for row in gone}
 
 
