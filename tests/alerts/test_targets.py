@@ -138,8 +138,12 @@ def test_an_e_mail() -> None:
             server=f"smtp://127.0.0.1:{port}",
             insecure=True,
         )
-        target.deliver(notice(summary="queue 'a\r\nBcc: x@example.com' is late"), "shop", START)
-    message = message_from_string(mails[0], policy=policy.default)
+        told = notice(summary="queue 'a\r\nBcc: x@example.com' is late")
+        for name in ("shop", "shop", "other"):
+            target.deliver(told, name, START)
+    message, again, other = (message_from_string(each, policy=policy.default) for each in mails)
+    assert message["Message-ID"].endswith("@example.com>")
+    assert message["Message-ID"] == again["Message-ID"] != other["Message-ID"]
     assert message["Subject"] == "ALERT: queue 'a Bcc: x@example.com' is late [shop]"
     assert message["To"] == "ops@example.com, on-call@example.com"
     assert (message["Bcc"], message["Auto-Submitted"]) == (None, "auto-generated")

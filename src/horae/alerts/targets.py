@@ -1,5 +1,6 @@
 """Where notices go: webhooks, e-mail, and pings that stop when something is wrong."""
 
+import hashlib
 import json
 import re
 import smtplib
@@ -133,6 +134,9 @@ class Email:
         message["Subject"] = subject[:150]
         message["From"], message["To"] = self.sender, ", ".join(self.to)
         message["Date"] = format_datetime(now)
+        # The same for each try, so that mail programs show one mail if an answer was lost.
+        digest = hashlib.sha256(f"{source} {notice.id}".encode()).hexdigest()[:32]
+        message["Message-ID"] = f"<{digest}@{parseaddr(self.sender)[1].rpartition('@')[2]}>"
         message["Auto-Submitted"] = "auto-generated"  # so that no holiday note answers
         message.set_content(_text(notice, source))
         parts = urlsplit(self.server)
