@@ -10,8 +10,8 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from horae import DatabaseUnavailable, Horae
-from tests.harness.applications import url_of
+from horae import DatabaseUnavailable, Horae, SchemaMismatch
+from tests.harness.applications import execute, url_of
 
 SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 REFUSED: Final = "postgresql+psycopg://postgres:sesame@127.0.0.1:1/shop"
@@ -93,3 +93,19 @@ def test_an_error_in_a_transaction_of_the_caller_stays_as_it_is(horae: Horae) ->
         with pytest.raises(OperationalError):
             horae.jobs.start("work", session=session)
     engine.dispose()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_tables_that_are_no_longer_found(horae: Horae) -> None:
+    """As after a change of the role's search_path."""
+    declare(horae)
+    horae.jobs.start("work")
+    execute(horae, "ALTER SCHEMA public RENAME TO elsewhere")
+    for call in CALLS:
+        with pytest.raises(
+            SchemaMismatch, match=r"cannot be found any more: .* its role was changed"
+        ):
+            call(horae)
+    execute(horae, "ALTER SCHEMA elsewhere RENAME TO public")
+    assert horae.jobs.start("work").id > 1

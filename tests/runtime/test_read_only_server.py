@@ -71,7 +71,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
         await until_set(begun)
         with read_only(horae.components.database):
             release.set()
-            await until_logged(caplog, "read-only transaction")
+            await until_logged(caplog, "1 results wait for the database: the database accepts no")
         await until(lambda: succeeds(lambda: horae.aio.jobs.get(job.id)))
         done = await until_state(horae, job.id, "finished", "failed")
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)

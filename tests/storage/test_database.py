@@ -4,13 +4,14 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
-from horae.errors import ConfigurationError, DatabaseBusy, DatabaseUnavailable
+from horae.errors import ConfigurationError, DatabaseBusy, DatabaseReadOnly, DatabaseUnavailable
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.failures import is_transient
 from horae.storage.engine.url import normalised
@@ -219,6 +220,17 @@ def test_a_reserved_connection_is_not_shared(database: Database) -> None:
         assert one.connection.dbapi_connection is not other.connection.dbapi_connection
         creation.add(one, PLAIN)
         assert sum(reading.counts(other).values()) == 1
+
+
+@POSTGRESQL
+def test_a_reserved_connection_tells_a_server_that_accepts_no_writes(database: Database) -> None:
+    """A node without a helper sends its heartbeats on one; it is closed then."""
+    with database.own_connection() as connection:
+        driver: Any = connection.connection.dbapi_connection
+        connection.exec_driver_sql("SET default_transaction_read_only = on")
+        with pytest.raises(DatabaseReadOnly, match="default_transaction_read_only is on"):
+            connection.exec_driver_sql("CREATE TABLE refused ()")
+    assert driver.closed
 
 
 def test_which_engine_leads_to_the_same_database(database: Database, tmp_path: Path) -> None:

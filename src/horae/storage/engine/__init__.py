@@ -59,6 +59,7 @@ from horae.storage.engine.failures import (
     is_of_server,
     is_only_transient,
     is_transient,
+    may_be_of_changed_tables,
     reason_of,
 )
 from horae.storage.engine.identity import identity_of, local_name_of
@@ -167,6 +168,7 @@ __all__ = [
     "lock",
     "longer_than",
     "make_folder",
+    "may_be_of_changed_tables",
     "member_of",
     "microseconds_before",
     "microseconds_now",

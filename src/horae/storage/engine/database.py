@@ -316,8 +316,14 @@ class Database(BuiltAnewInChild):
     def own_connection(self) -> Generator[Connection]:
         """Open a connection outside the pools, in autocommit mode; for session locks."""
         with self.autocommit_engine.connect() as connection:
+            driver: Any = connection.connection.dbapi_connection
             connection.detach()
-            yield connection
+            try:
+                yield connection
+            finally:
+                # After a lost connection or a refused write. Outside a pool this closes nothing.
+                if connection.invalidated:
+                    driver.close()
 
     def adopt(self, connection: Connection) -> None:
         """Prepare a connection of the application's own engine for Horae's statements."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, func, select, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from horae.domain.cluster import LivenessLimits
 from horae.errors import DatabaseBusy, InvalidRequest, SchemaMismatch, Unavailable
@@ -17,6 +17,7 @@ from horae.storage.engine import (
     SQLITE,
     Database,
     is_abandoned,
+    may_be_of_changed_tables,
     seconds_since,
     shown,
     side_car_path,
@@ -145,6 +146,14 @@ def ensure(database: Database) -> None:
                 "the tables have changed since this program opened the database, so restart it:"
                 f" {error}"
             ) from None
+        except DBAPIError as error:
+            if not may_be_of_changed_tables(error):
+                raise
+            raise SchemaMismatch(
+                "the tables that this program has opened cannot be found any more: they were"
+                " removed or renamed, or the search_path of its role was changed; run `horae"
+                " doctor` to find the cause"
+            ) from error
 
     database.check_tables = check_after_error
 

@@ -57,7 +57,9 @@ def _reason(context: ExceptionContext) -> str | None:
     """
     if context.connection is None:
         return f"no server that answers does ({EITHER})"
-    driver: Any = context.connection.connection.driver_connection
+    connection = context.connection.connection.dbapi_connection
+    # SQLAlchemy names no driver's connection of one that was detached from its pool.
+    driver: Any = getattr(connection, "driver_connection", connection)
     reported = [
         driver.info.parameter_status(name)
         for name in ("in_hot_standby", "default_transaction_read_only")
