@@ -122,6 +122,7 @@ def change_all_that_match(page: Page, action: str, count: str) -> None:
     confirm = page.get_by_test_id("confirm-matching")
     expect(page.get_by_test_id("matching")).to_contain_text(count)
     page.keyboard.press("Escape")
+    expect(confirm).to_have_count(0)
     expect(button).to_be_focused()
     page.keyboard.press("Enter")
     press(page, confirm)
