@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
 from rich.table import Table
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, TextClause, select, text
 
 from benchmarks.application import Measured
 from benchmarks.command import page, print_missed, table, to_positive
@@ -43,10 +43,10 @@ SAMPLED: Final = 5_000
 PAUSE: Final = 0.01
 HELD_BACK: Final = Budget("ratio at least", 0.95)
 GROWN: Final = Budget("at most", 1.2)
-OPEN: Final = text(
-    "SELECT (SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL)"
-    " + (SELECT count(*) FROM horae_jobs WHERE node_id IS NOT NULL)"
-)
+_READY: Final = "FROM horae_jobs WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL"
+_HELD: Final = "FROM horae_jobs WHERE node_id IS NOT NULL"
+OPEN: Final = text(f"SELECT (SELECT count(*) {_READY}) + (SELECT count(*) {_HELD})")
+ANY_OPEN: Final = text(f"SELECT EXISTS (SELECT 1 {_READY}) OR EXISTS (SELECT 1 {_HELD})")
 NEWEST: Final = (
     select(jobs.c.created_at, jobs.c.started_at)
     .where(jobs.c.started_at.is_not(None))
@@ -135,14 +135,14 @@ class Steady:
             self.drained[phase].append(self._drain())
 
     def _minute(self, phase: Phase, rate: float) -> Minute:
-        began, due, before, started = time.monotonic(), 0.0, self._open(), 0
+        began, due, before, started = time.monotonic(), 0.0, self._read(OPEN), 0
         while (now := time.monotonic()) < began + 60:
             due = (now - began) * rate
             if (count := int(due) - started) > 0:
                 self._start(count)
                 started += count
             time.sleep(STEP)
-        took, left = time.monotonic() - began, self._open()
+        took, left = time.monotonic() - began, self._read(OPEN)
         newest = self.database.autocommit(lambda connection: connection.execute(NEWEST).all())
         waits = [(begun - created).total_seconds() * 1000 for created, begun in newest]
         megabytes, rows, dead = self.database.autocommit(self._sizes)
@@ -160,12 +160,12 @@ class Steady:
         self.application.horae.jobs.start_many(self.application.noop, [{}] * count)
 
     def _wait_for_none(self) -> None:
-        while self._open():
+        while self._read(ANY_OPEN):
             time.sleep(PAUSE)
 
-    def _open(self) -> int:
-        count: int = self.database.autocommit(lambda each: each.execute(OPEN).scalar_one())
-        return count
+    def _read(self, asked: TextClause) -> int:
+        found: int = self.database.autocommit(lambda each: each.execute(asked).scalar_one())
+        return found
 
     def _sizes(self, connection: Connection) -> tuple[float, int | None, int | None]:
         if self.database.dialect == POSTGRESQL:

@@ -25,7 +25,7 @@ from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
 from horae.storage.nodes import nodes
 from horae.storage.operations import doctor, failures
-from horae.storage.outcomes import crashed_nodes, run_ending, time_limits
+from horae.storage.outcomes import crashed_nodes, deletion, run_ending, time_limits
 from horae.storage.queues import queues
 from tests.harness.applications import url_of
 from tests.harness.postgres import PostgresServer
@@ -96,6 +96,26 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "started jobs": doctor.find_started,
 }
 
+READ_WAITING_JOBS: Final = (
+    "what the history sees",
+    "list of pending jobs",
+    "list of started jobs",
+    "newest open jobs",
+    "due work",
+    "queues",
+)
+"""Statements for which the whole table is the right choice while most jobs wait."""
+BY_ID_AND_REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
+    **{name: asked for name, asked in REPEATED.items() if name not in READ_WAITING_JOBS},
+    "deletion": lambda connection: deletion.delete_jobs(
+        connection, [JobId(id_) for id_ in range(1, 501)]
+    ),
+    "taking for deletion": lambda connection: owed_hooks.take_for_deletion(
+        connection, JobId(1), 60.0
+    ),
+    "asking for deletion": lambda connection: owed_hooks.request_deletion(connection, JobId(1)),
+}
+
 
 def found(connection: Connection, query: str, **wanted: Any) -> Any:
     search = Search(query=parse_query(query), types={}, schedules={})
@@ -109,6 +129,17 @@ def test_a_repeated_statement_reads_no_ended_jobs(
     with filled.engine.connect() as connection, explained(connection) as plans:
         asked(connection)
     assert plans
+    read = [line for plan in plans for line in plan if reads_all_jobs(line)]
+    assert read == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("asked", BY_ID_AND_REPEATED.values(), ids=list(BY_ID_AND_REPEATED))
+def test_statistics_of_a_backlog_make_no_statement_read_its_ended_jobs(
+    drained: Database, asked: Callable[[Connection], Any]
+) -> None:
+    with drained.engine.connect() as connection, explained(connection) as plans:
+        asked(connection)
     read = [line for plan in plans for line in plan if reads_all_jobs(line)]
     assert read == []
 
@@ -313,6 +344,22 @@ def filled_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> 
         fill(database, "now()")
         with database.autocommit_engine.connect() as connection:
             connection.execute(text("VACUUM ANALYZE horae_jobs"))
+        yield database
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def drained(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
+    """Jobs that ended after PostgreSQL had collected its statistics of the backlog."""
+    url = postgres_server.create_database(template=migrated_postgres)
+    with closing(Database(url)) as database:
+        fill(database, "now()")
+        with database.autocommit_engine.connect() as connection:
+            pending = "state = 'pending', started_at = NULL, finished_at = NULL"
+            connection.execute(text(f"UPDATE horae_jobs SET {pending}"))
+            connection.execute(text("ANALYZE horae_jobs"))
+            ended = "state = 'finished', started_at = now(), finished_at = now()"
+            connection.execute(text(f"UPDATE horae_jobs SET {ended}"))
         yield database
     postgres_server.drop_database(url)
 

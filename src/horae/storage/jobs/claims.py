@@ -223,7 +223,15 @@ CLAIM_ONE: Final = start(
 MOST_SCANNED: Final = 1000
 """Maximum number of pending jobs that are read to find the next one to become due."""
 
-_waiting = select(jobs.c.run_at).where(IS_READY).limit(MOST_SCANNED).subquery("waiting")
+# In the order of the index of ready jobs: in any order, PostgreSQL reads all jobs if most of them
+# were ready when it collected its statistics.
+_waiting = (
+    select(jobs.c.run_at)
+    .where(IS_READY)
+    .order_by(*ready_order)
+    .limit(MOST_SCANNED)
+    .subquery("waiting")
+)
 
 
 _first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))

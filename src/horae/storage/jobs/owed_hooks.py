@@ -40,7 +40,7 @@ from horae.storage.engine import (
 )
 from horae.storage.jobs.group_tables import groups
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs.tables import HAS_ENDED, jobs
 
 EVER: Final = LONGEST_DURATION.total_seconds()
 """An age in seconds that no job exceeds."""
@@ -145,7 +145,7 @@ TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        jobs.c.finished_at.is_not(None),
+        HAS_ENDED,
         jobs.c.node_id.is_(None),
         _free,
     )
@@ -166,7 +166,7 @@ REQUEST_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        jobs.c.finished_at.is_not(None),
+        HAS_ENDED,
         jobs.c.node_id.is_(None),
         or_(jobs.c.hook_owed.is_(None), ~_to_be_deleted),
     )
