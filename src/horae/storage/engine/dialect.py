@@ -227,11 +227,15 @@ def _form_of(element: PerDatabase[Any], compiler: SQLCompiler, **options: Any) -
 
 
 def member_of(column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
-    """Return the condition that `column` is one of the values of the list parameter."""
-    of = IdList() if isinstance(column.type, Integer) else TextList()
-    values: BindParameter[Any] = bindparam(parameter, type_=of)
+    """Return the condition that `column` is one of the values of the list parameter.
+
+    For ids PostgreSQL always uses an index, as for `one_of`.
+    """
+    is_id = isinstance(column.type, Integer)
+    values: BindParameter[Any] = bindparam(parameter, type_=IdList() if is_id else TextList())
     listed = select(func.json_each(values).table_valued("value").c.value)
-    return PerDatabase(column == func.any(values), column.in_(listed))
+    array = func.array(select(func.unnest(values)).scalar_subquery()) if is_id else values
+    return PerDatabase(column == func.any(array), column.in_(listed))
 
 
 def one_of(column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
