@@ -259,6 +259,17 @@ def test_a_claim_is_one_statement_whose_text_does_not_grow(database: Database) -
     assert first == second
 
 
+def test_a_job_that_is_handed_back_is_due_although_the_clock_was_set_back(
+    database: Database,
+) -> None:
+    job_id = started(database)
+    [claim] = claimed(database)
+    later = update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now("seconds"))
+    database.transact(lambda connection: connection.execute(later, {"seconds": 10_800.0}))
+    database.transact(claims.hand_back, [claim])
+    assert [again.id for again in claimed(database)] == [job_id]
+
+
 def test_handing_back_restores_the_attempt(database: Database) -> None:
     job_id = started(database, max_attempts=2, delay=-5.0)
     before = job(database, job_id)

@@ -46,6 +46,7 @@ from horae.storage.engine import (
     and_readable,
     constant,
     database_now,
+    earlier_of,
     json_list,
     json_rows,
     member_of,
@@ -254,6 +255,8 @@ HAND_BACK: Final = (
         node_id=None,
         lane_id=None,  # a job with limits is put into its lane again
         started_at=None,
+        # It was due, even if the clock has been set back since.
+        run_at=earlier_of(jobs.c.run_at, database_now()),
         updated_at=now_or_later(jobs.c.updated_at),
     )
     .returning(jobs.c.id)
