@@ -121,7 +121,7 @@ PAST_KEEPING: Final = (
 
 def _take(chosen: Select[Any], *more: ColumnElement[Any]) -> Update:
     """Take these rows, except those that another process is taking."""
-    some = chosen.with_only_columns(jobs.c.id).with_for_update(skip_locked=True).cte("some")
+    some = chosen.with_for_update(skip_locked=True).cte("some")
     return (
         update(jobs)
         .where(jobs.c.id.in_(select(some.c.id)))
@@ -140,7 +140,7 @@ TAKE_ONE: Final = _take(
     ),
     jobs.c.hook_owed,
 )
-TAKE_PAST_KEEPING: Final = _take(PAST_KEEPING.where(_free))
+TAKE_PAST_KEEPING: Final = _take(PAST_KEEPING.with_only_columns(jobs.c.id).where(_free))
 TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(
