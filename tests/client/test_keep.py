@@ -17,7 +17,7 @@ from horae.runtime.settling.cleaning import (
     LONGEST_REST,
     MOST_REST,
     CleaningPlan,
-    Pace,
+    DeletionPace,
 )
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.timing import HookTiming, Timing
@@ -220,7 +220,7 @@ def test_only_the_latest_ends_are_searched_for_jobs_that_are_kept_for_a_shorter_
 
 
 def test_a_clean_up_rests_less_as_the_time_until_the_next_one_runs_out() -> None:
-    pace = Pace(begun=100.0, within=10.0)
+    pace = DeletionPace(begun=100.0, within=10.0)
     assert pace.rest(100.01) == pytest.approx(MOST_REST * 0.01, rel=0.01)
     assert pace.rest(105.0) == LONGEST_REST
     assert pace.rest(106.02) == pytest.approx(MOST_REST * 0.02 * 0.4, rel=0.01)
@@ -241,7 +241,9 @@ async def test_a_clean_up_that_rests_ends_with_its_service(
                 yield 1
 
     rests = iter([0.0, 0.0])
-    monkeypatch.setattr(Pace, "rest", lambda _pace, _now: next(rests, None))  # then for ever
+    monkeypatch.setattr(
+        DeletionPace, "rest", lambda _pace, _now: next(rests, None)
+    )  # then for ever
     database = horae.components.database
     timing = HookTiming(clean_every=0.01, gone_every=0.0)
     service = HookService(database, Endless(database, horae.registry), DAY, timing)

@@ -32,6 +32,9 @@ def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_loc
 def test_a_transaction_that_prevents_the_tables_from_being_made_is_said(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/horae.db"
     engine = create_engine(url)
+    with engine.connect() as connection:
+        # Otherwise the mode is what Horae waits for, and that for 30 s.
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
     with closing(Horae(url, busy_timeout=0.2)) as horae, engine.begin() as connection:
         connection.execute(text("CREATE TABLE mine (id INTEGER)"))
         connection.execute(text("INSERT INTO mine VALUES (1)"))

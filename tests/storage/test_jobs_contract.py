@@ -21,7 +21,7 @@ from horae.errors import DuplicateJob, InvalidParameters, InvalidRequest, MaxJob
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation, owed_hooks, reading
 from horae.storage.jobs.creation import JobRow
-from horae.storage.jobs.owed_hooks import FIRST, Ended
+from horae.storage.jobs.owed_hooks import FIRST, KeptJob
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.outcomes import cancelling, deletion
 from horae.types.context import JobContext
@@ -489,7 +489,7 @@ def test_old_ended_jobs_are_found_in_batches_in_the_order_of_their_ends(
     database.transact(lambda connection: connection.execute(set_same, pair))
     age(database, active, "created_at", 100)
 
-    def ended(after: Ended, limit: int) -> list[Ended]:
+    def ended(after: KeptJob, limit: int) -> list[KeptJob]:
         kept = KeptFor(50.0, tuple(ENDED), ("import",))
         return database.autocommit(owed_hooks.past_keeping, kept, after=after, limit=limit)
 

@@ -19,7 +19,7 @@ LONGEST_REST: Final = 1.0
 """Seconds."""
 
 
-class Pace:
+class DeletionPace:
     """Spreads the batches of one clean-up over the time until the next one, so that running jobs
     keep their share of the database.
 

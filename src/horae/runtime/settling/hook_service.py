@@ -15,7 +15,7 @@ from functools import partial
 from horae.domain.jobs import JobId, KeptFor
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
-from horae.runtime.settling.cleaning import CleaningPlan, Pace
+from horae.runtime.settling.cleaning import CleaningPlan, DeletionPace
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
 from horae.storage.engine import Database
@@ -135,7 +135,7 @@ class HookService:
                 log.info("%d large values without a job were deleted", removed)
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
-        pace = Pace(time.monotonic(), self._plan.pause(kept))
+        pace = DeletionPace(time.monotonic(), self._plan.pause(kept))
         removed = 0
         with log.guard("a clean-up failed and will be repeated: %s"):
             for gone in self._hooks.remove(name, kept, oldest):

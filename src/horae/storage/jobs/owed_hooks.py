@@ -60,14 +60,14 @@ class OwedHook(NamedTuple):
     hook: str
 
 
-class Ended(NamedTuple):
+class KeptJob(NamedTuple):
     """The place of an ended job in the order in which ended jobs are deleted."""
 
     finished_at: datetime | None
     id: JobId
 
 
-FIRST: Final = Ended(None, JobId(0))
+FIRST: Final = KeptJob(None, JobId(0))
 """The place before all ended jobs."""
 
 
@@ -227,7 +227,7 @@ def take_past_keeping(
     connection: Connection,
     kept: KeptFor,
     *,
-    after: Ended = FIRST,
+    after: KeptJob = FIRST,
     limit: int,
     oldest: float = EVER,
     again: float,
@@ -242,10 +242,10 @@ def past_keeping(
     connection: Connection,
     kept: KeptFor,
     *,
-    after: Ended = FIRST,
+    after: KeptJob = FIRST,
     limit: int,
     oldest: float = EVER,
-) -> list[Ended]:
+) -> list[KeptJob]:
     """Return ended jobs that were kept for long enough and need no hook, in the order of their
     ends.
 
@@ -253,10 +253,10 @@ def past_keeping(
     less than so many seconds ago.
     """
     found = connection.execute(PAST_KEEPING, _wanted(kept, after, limit, oldest))
-    return [Ended(finished_at, JobId(id_)) for id_, finished_at in found]
+    return [KeptJob(finished_at, JobId(id_)) for id_, finished_at in found]
 
 
-def _wanted(kept: KeptFor, after: Ended, limit: int, oldest: float) -> dict[str, Any]:
+def _wanted(kept: KeptFor, after: KeptJob, limit: int, oldest: float) -> dict[str, Any]:
     return {
         **kept._asdict(),
         "since": after.finished_at,

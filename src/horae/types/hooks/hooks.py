@@ -289,7 +289,7 @@ class Hooks:
             if not batch:
                 return
             yield batch
-            last = owed_hooks.Ended(batch[-1].finished_at, batch[-1].id)
+            last = owed_hooks.KeptJob(batch[-1].finished_at, batch[-1].id)
 
     def _load(self, job: Job) -> Job | None:
         """Return the job, without unreadable parameters; raise if the database is unavailable."""
