@@ -245,7 +245,7 @@ async def test_a_clean_up_that_rests_ends_with_its_service(
         DeletionPace, "rest", lambda _pace, _now: next(rests, None)
     )  # then for ever
     database = horae.components.database
-    timing = HookTiming(clean_every=0.01, gone_every=0.0)
+    timing = HookTiming(clean_every=0.01, gone_every=0.0, look_every=0.05)
     service = HookService(database, Endless(database, horae.registry), DAY, timing)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(service.run())
