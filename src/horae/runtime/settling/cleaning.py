@@ -20,8 +20,8 @@ LONGEST_REST: Final = 1.0
 
 
 class DeletionPace:
-    """Spreads the batches of one clean-up over the time until the next one, so that running jobs
-    keep their share of the database.
+    """Spreads the batches of one clean-up over some time, so that running jobs keep their share of
+    the database.
 
     The rests get shorter, and there are none once that time is over. All times are in seconds, by
     one clock.

@@ -135,7 +135,8 @@ class HookService:
                 log.info("%d large values without a job were deleted", removed)
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
-        pace = DeletionPace(time.monotonic(), self._plan.pause(kept))
+        # Half of the time until the next one: the other half is for what is left then.
+        pace = DeletionPace(time.monotonic(), self._plan.pause(kept) / 2)
         removed = 0
         with log.guard("a clean-up failed and will be repeated: %s"):
             for gone in self._hooks.remove(name, kept, oldest):
