@@ -31,6 +31,7 @@ from horae.errors import InvalidRequest, NotFound
 from horae.guarded_log import guarded_log
 from horae.quoting import quoted
 from horae.redaction import error_text
+from horae.sentences import counted
 from horae.storage.engine import Database, Threads, missing_file, shown
 
 if TYPE_CHECKING:
@@ -260,10 +261,9 @@ class Watch:
         undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
         delivery.next_try = time.monotonic() + pause
         log.error(
-            "%s has not taken %d notice%s, next try within %.0f s: %s",
+            "%s has not taken %s, next try within %.0f s: %s",
             delivery.target.name,
-            len(undelivered.notices),
-            "" if len(undelivered.notices) == 1 else "s",
+            counted(len(undelivered.notices), "notice"),
             pause,
             problem,
         )

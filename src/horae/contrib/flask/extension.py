@@ -60,7 +60,8 @@ class FlaskHorae(Horae):
         self._app = app
         app.extensions[NAME] = self
         app.cli.add_command(self._command())
-        app.before_request(self._make_tables)
+        if normalised(chosen.database).get_backend_name() == SQLITE:
+            app.before_request(self._make_tables)
         if path is not None:
             if not path.startswith("/") or path.endswith("/"):
                 raise ConfigurationError(f"path {path!r}: expected a path such as '/work'")
@@ -69,9 +70,8 @@ class FlaskHorae(Horae):
 
     def _make_tables(self) -> None:
         """Make the tables of a new SQLite file before the transaction of a view locks the file."""
-        if normalised(self.settings.database).get_backend_name() == SQLITE:
-            with suppress(HoraeError):  # raised again where the view uses Horae
-                self.open()
+        with suppress(HoraeError):  # raised again where the view uses Horae
+            self.open()
 
     def _in_app_context(self, _job: JobContext[Any]) -> AbstractContextManager[Any]:
         """Enter the context of the application around a body."""
