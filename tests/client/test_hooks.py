@@ -23,7 +23,7 @@ from horae import (
 from horae.types.job_type import JobType as AnyJobType
 from tests.harness.applications import claim_as_another_node, execute, rows
 from tests.harness.nodes import running_node, until_released, until_set, until_state
-from tests.harness.waiting import Record, until_acquired, until_ended
+from tests.harness.waiting import Record, until_acquired, until_ended, until_logged
 
 pytestmark = pytest.mark.one_database
 
@@ -193,7 +193,7 @@ class TestFailure:
                 job = await horae.aio.jobs.start("watched")
                 await until_state(horae, job.id, "failed")
             await diary.lines.until(lambda: diary.lines.count("on_error failed no") == 3)
-        assert "on_error is broken" in caplog.text
+            await until_logged(caplog, "on_error is broken")
 
     async def test_slow_hooks_delay_no_other_job(self, horae: Horae) -> None:
         """As many as there are threads for anything: a hook that calls a slow service must not stop the claims."""

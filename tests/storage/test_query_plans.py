@@ -339,21 +339,16 @@ def filled_sqlite(
 @pytest.fixture(scope="module")
 def filled_postgres(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
     """The same on PostgreSQL, with statistics."""
-    url = postgres_server.create_database(template=migrated_postgres)
-    with closing(Database(url)) as database:
-        fill(database, "now()")
+    with filled_on(postgres_server, migrated_postgres) as database:
         with database.autocommit_engine.connect() as connection:
             connection.execute(text("VACUUM ANALYZE horae_jobs"))
         yield database
-    postgres_server.drop_database(url)
 
 
 @pytest.fixture(scope="module")
 def drained(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[Database]:
     """Jobs that ended after PostgreSQL had collected its statistics of the backlog."""
-    url = postgres_server.create_database(template=migrated_postgres)
-    with closing(Database(url)) as database:
-        fill(database, "now()")
+    with filled_on(postgres_server, migrated_postgres) as database:
         with database.autocommit_engine.connect() as connection:
             pending = "state = 'pending', started_at = NULL, finished_at = NULL"
             connection.execute(text(f"UPDATE horae_jobs SET {pending}"))
@@ -361,7 +356,6 @@ def drained(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator
             ended = "state = 'finished', started_at = now(), finished_at = now()"
             connection.execute(text(f"UPDATE horae_jobs SET {ended}"))
         yield database
-    postgres_server.drop_database(url)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -370,6 +364,16 @@ def filled(request: pytest.FixtureRequest) -> Database:
     name = "filled_sqlite" if request.param == "sqlite" else "filled_postgres"
     database: Database = request.getfixturevalue(name)
     return database
+
+
+@contextmanager
+def filled_on(server: PostgresServer, template: str) -> Generator[Database]:
+    """Fill a database of the server, and drop it afterwards."""
+    url = server.create_database(template=template)
+    with closing(Database(url)) as database:
+        fill(database, "now()")
+        yield database
+    server.drop_database(url)
 
 
 def fill(database: Database, now: str) -> None:
