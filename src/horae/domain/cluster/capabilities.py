@@ -44,7 +44,9 @@ class Capabilities:
 
     @property
     def is_caller(self) -> bool:
-        """Whether it is a program that runs its own jobs, whose end is no death without one."""
+        """Whether it is a program that runs only its own jobs: without one it has ended, not
+        died.
+        """
         return self.roles == [INLINE]
 
     @property

@@ -67,7 +67,7 @@ def _after_finish(
     rules: Rules, start: datetime, change: OneTimeChange | None
 ) -> Iterator[datetime]:
     trigger = rules.finish_trigger
-    for _ in range(1_000):
+    for _ in range(1_000):  # all of its times may be skipped
         if trigger is None or reason_to_skip(rules, change, start) is None:
             yield start
             return

@@ -43,7 +43,9 @@ def living(seen: Iterable[SeenNode]) -> list[NodeView]:
 
 
 def dead(seen: Iterable[SeenNode]) -> list[tuple[NodeView, str]]:
-    """Return those nodes that are dead, each with the cause; no program that has just ended."""
+    """Return those nodes that are dead, each with the cause, but no program that ran jobs of its
+    own, has ended and holds none.
+    """
     return [
         (node.view, node.cause_of_death)
         for node in seen

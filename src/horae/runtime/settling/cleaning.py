@@ -14,9 +14,9 @@ EVERYTHING_EVERY: Final = 3600.0
 OVERLAP: Final = 30.0
 """Seconds by which two searches overlap: an end may be committed late, or a hook still owed."""
 MOST_REST: Final = 9.0
-"""How many times as long as a batch took the rest after it is, at most."""
+"""The longest rest after a batch, as a multiple of the time that the batch took."""
 LONGEST_REST: Final = 1.0
-"""Seconds."""
+"""The longest rest after a batch, in seconds."""
 
 
 class DeletionPace:

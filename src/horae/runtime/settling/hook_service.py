@@ -135,7 +135,7 @@ class HookService:
                 log.info("%d large values without a job were deleted", removed)
 
     def _remove(self, name: str, kept: KeptFor, oldest: float) -> None:
-        # Half of the time until the next one: the other half is for what is left then.
+        # It rests only in the first half of the time until the next one, and so ends in time.
         pace = DeletionPace(time.monotonic(), self._plan.pause(kept) / 2)
         removed = 0
         with log.guard("a clean-up failed and will be repeated: %s"):

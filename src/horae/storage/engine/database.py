@@ -321,7 +321,8 @@ class Database(BuiltAnewInChild):
             try:
                 yield connection
             finally:
-                # After a lost connection or a refused write. Outside a pool this closes nothing.
+                # SQLAlchemy has given it up, after a lost connection or a refused write, and closes
+                # only connections of a pool.
                 if connection.invalidated:
                     driver.close()
 

@@ -100,7 +100,7 @@ _awaited = (
     .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
 )
 _since: Final = bindparam("since", type_=Instant())
-# In the order of their ends, which an index has: ordered by id, each batch would read all of them.
+# This is the order of an index. Ordered by id, each batch would read all that is to be deleted.
 PAST_KEEPING: Final = (
     select(jobs.c.id, jobs.c.finished_at)
     .where(

@@ -254,13 +254,13 @@ ENDED_NOW = {
 }
 """The values of a job that ends now, except by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
-HAS_ENDED = jobs.c.state.in_(sorted(ENDED))
-"""The condition for jobs that are looked up by id.
-
-If it were one on `finished_at`, PostgreSQL would read the whole index of ended jobs instead, if few
-had ended when it collected its statistics.
-"""
 """The job has not ended, or its body has not stopped yet."""
+HAS_ENDED = jobs.c.state.in_(sorted(ENDED))
+"""The job has ended; for jobs that are looked up by id.
+
+With a condition on `finished_at`, PostgreSQL would read the whole index of ended jobs instead, if
+few had ended when it collected its statistics.
+"""
 IS_HELD = jobs.c.node_id.is_not(None)
 """A node holds the job, which is true of every started one (`horae_jobs_held`)."""
 IS_READY = and_(

@@ -282,7 +282,8 @@ def remove_dead(
 
     A rescue skips rows that are locked, for example by the last statement of a dead node. They are
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
-    states of the jobs that they held, with their numbers. A program that held none has just ended.
+    states of the jobs that they held, with their numbers. A program that ran jobs of its own and
+    held none has ended, and not died.
     """
     gone = connection.execute(REMOVE_DEAD, {"ids": dead}).all()
     for row in gone:

@@ -27,7 +27,7 @@ export function refusalText(sentence: unknown): string | null {
   return isSentence(sentence) ? sentenceText('', sentence) || null : null
 }
 
-/** Return what an error of the server says; null if it came without a sentence. */
+/** Return the code of the sentence of an error of the server; null if it came without one. */
 export function refusalCode(sentence: unknown): string | null {
   return isSentence(sentence) ? sentence.code : null
 }

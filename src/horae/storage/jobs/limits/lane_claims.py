@@ -303,7 +303,7 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     count = max(FEWEST_LANES, most)
     parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
     known: Sequence[Any] = ()
-    for _ in range(5):
+    for _ in range(5):  # owners may be out of date again and again
         rows = connection.execute(sql.LOCK.lanes.on(connection), parameters).all()
         known = readable(lanes.name, rows, _checked_lane)
         late = [row for row in known if _had_turn(row)]
