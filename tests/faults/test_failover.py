@@ -56,7 +56,7 @@ class Callers(Background):
 
     def __exit__(self, *error: object) -> None:
         self.done.set()
-        self._horae.components.database.hang_up()  # a call to a primary that stands still would never end
+        self._horae.components.database.hang_up()  # a call to a primary that stands still ends after 20 s only
         super().__exit__(*error)
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -57,6 +57,8 @@ from horae.storage.engine.url import driver_arguments, normalised, servers_of, s
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+    from horae.storage.engine.connections.silent_server import WatchedConnection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -401,7 +403,11 @@ class Database(BuiltAnewInChild):
         if engine.dialect.name != SQLITE:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
-        return self._listen(engine, self._connections)
+        self._listen(engine, self._connections)
+        if engine.dialect.name != SQLITE:
+            # Last, because SQLAlchemy calls no further listener once one has connected.
+            event.listen(engine, "do_connect", _connect_watched)
+        return engine
 
     def lend(self, connection: Connection) -> None:
         """Run everything in a transaction of a test, and the transactions of bodies as savepoints
@@ -495,6 +501,14 @@ class Database(BuiltAnewInChild):
                 self.autocommit_engine.connect() as connection,
             ):
                 self.check_tables(connection)
+
+
+def _connect_watched(
+    _dialect: object, _record: object, arguments: Sequence[Any], options: Mapping[str, Any]
+) -> "WatchedConnection":
+    from horae.storage.engine.connections.silent_server import WatchedConnection
+
+    return WatchedConnection.connect(*arguments, **options)
 
 
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {

@@ -223,11 +223,11 @@ def _driver_of(connection: Connection) -> Any:
     return None
 
 
-def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> None:
-    """Run a statement on a psycopg connection in autocommit mode, within `timeout` seconds.
+def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> int:
+    """Run a statement on a psycopg connection in autocommit mode; return the number of its rows.
 
-    Raises TimeoutError, after which the connection cannot be used. The driver's own functions wait
-    without a limit.
+    Raises TimeoutError after `timeout` seconds, after which the connection cannot be used. The
+    driver's own functions wait without a limit.
     """
     driver, deadline = connection.pgconn, time.monotonic() + timeout
     driver.send_query_params(statement.encode(), [value.encode() for value in values])
@@ -236,9 +236,11 @@ def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) 
     while driver.is_busy():
         _await(driver.socket, select.POLLIN, deadline)
         driver.consume_input()
-    errors = [result.error_message for result in iter(driver.get_result, None)]
+    results = list(iter(driver.get_result, None))
+    errors = [result.error_message for result in results]
     if any(errors):
         raise ConnectionError(b" ".join(errors).decode(errors="replace").strip())
+    return sum(result.ntuples for result in results)
 
 
 def _await(descriptor: int, events: int, deadline: float) -> None:
