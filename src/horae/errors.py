@@ -232,7 +232,14 @@ class DuplicateJob(Conflict):
 
     def __init__(self, job_type: str, unique_key: str, job_id: int, why: str | None = None) -> None:
         active = f"is already active with unique key {unique_key!r}"
-        super().__init__(f"job {job_id} of type {job_type!r} {why or active}")
+        super().__init__(
+            Sentence(
+                f"job {job_id} of type {job_type!r} {why or active}",
+                SentenceCode.REFUSED_DUPLICATE,
+                job=job_id,
+                type=job_type,
+            )
+        )
         self.job_id = job_id
         self.unique_key = unique_key
 
@@ -241,7 +248,13 @@ class GroupNotOpen(Conflict):
     """Members can be added to a group only until it has ended or is cancelled."""
 
     def __init__(self, group_id: int, why: str) -> None:
-        super().__init__(f"no members can be added to group {group_id}: {why}")
+        super().__init__(
+            Sentence(
+                f"no members can be added to group {group_id}: {why}",
+                SentenceCode.REFUSED_GROUP_NOT_OPEN,
+                group=group_id,
+            )
+        )
         self.group_id = group_id
 
 

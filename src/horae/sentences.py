@@ -8,11 +8,13 @@ A value is a number, a text, a moment, or another sentence. Values hold nothing 
 not say, because whoever may read the one may read the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
+
+from horae.quoting import quoted
 
 
 class SentenceCode(StrEnum):
@@ -152,26 +154,53 @@ class SentenceCode(StrEnum):
     JOB_NOT_RETRYABLE = "job_not_retryable"
     JOB_RETRIED_ALREADY = "job_retried_already"
     MAX_JOB_COUNT = "max_job_count"
+    QUERY_AFTER_TODAY = "query_after_today"
     QUERY_AT = "query_at"
+    QUERY_CHARACTER = "query_character"
     QUERY_DURATION = "query_duration"
     QUERY_EMPTY = "query_empty"
     QUERY_FIELD_UNKNOWN = "query_field_unknown"
     QUERY_GROUP = "query_group"
     QUERY_JOB = "query_job"
+    QUERY_LONGER_FIRST = "query_longer_first"
+    QUERY_MINUS = "query_minus"
     QUERY_NAME_MISSING = "query_name_missing"
+    QUERY_NO_SUCH_NUMBER = "query_no_such_number"
     QUERY_NUMBER = "query_number"
+    QUERY_ONE_VALUE = "query_one_value"
     QUERY_OPERATOR = "query_operator"
     QUERY_PARAMETER_UNKNOWN = "query_parameter_unknown"
+    QUERY_PATH = "query_path"
+    QUERY_PATH_TOO_LONG = "query_path_too_long"
     QUERY_QUOTES = "query_quotes"
     QUERY_RANGE_EMPTY = "query_range_empty"
     QUERY_RANGE_REVERSED = "query_range_reversed"
     QUERY_PARAMETER_SECRET = "query_parameter_secret"  # noqa: S105 - the code of a sentence
     QUERY_STAR = "query_star"
+    QUERY_STAR_ALONE = "query_star_alone"
     QUERY_STATE = "query_state"
     QUERY_TIME = "query_time"
     QUERY_TOO_LONG = "query_too_long"
     QUERY_TOO_MANY = "query_too_many"
     QUERY_VALUE_MISSING = "query_value_missing"
+    REFUSED_DATABASE_DOWN = "refused_database_down"
+    REFUSED_DATABASE_REFUSES = "refused_database_refuses"
+    REFUSED_DATABASE_UNUSABLE = "refused_database_unusable"
+    REFUSED_DEPLOYMENT_ENDED = "refused_deployment_ended"
+    REFUSED_DUPLICATE = "refused_duplicate"
+    REFUSED_GROUP_NOT_OPEN = "refused_group_not_open"
+    REFUSED_INTERNAL = "refused_internal"
+    REFUSED_LIMIT_MISSING = "refused_limit_missing"
+    REFUSED_NO_TOKENS = "refused_no_tokens"
+    REFUSED_NOT_LOGGED_IN = "refused_not_logged_in"
+    REFUSED_QUEUE_UNDECLARED = "refused_queue_undeclared"
+    REFUSED_READ_ONLY = "refused_read_only"
+    REFUSED_SEARCH_OF_VIEWERS = "refused_search_of_viewers"
+    REFUSED_TO_OTHERS_THAN_STAFF = "refused_to_others_than_staff"
+    REFUSED_TOKEN_UNKNOWN = "refused_token_unknown"  # noqa: S105 - the code of a sentence
+    REFUSED_TOO_LARGE = "refused_too_large"
+    REFUSED_TYPE_NOT_PUBLIC = "refused_type_not_public"
+    REFUSED_TYPE_NOT_STARTABLE = "refused_type_not_startable"
     SCHEDULE_CHANGED = "schedule_changed"
     SCHEDULE_DECLARED = "schedule_declared"
     SCHEDULE_EXISTS = "schedule_exists"
@@ -179,32 +208,75 @@ class SentenceCode(StrEnum):
     SCHEDULE_RUNNING = "schedule_running"
     DEPLOYMENT_MISSING = "deployment_missing"
     GROUP_MISSING = "group_missing"
+    STORED_CRASHED = "stored_crashed"
+    STORED_DEPENDENCY_FAILED = "stored_dependency_failed"
+    STORED_DIED = "stored_died"
+    STORED_FAILED = "stored_failed"
+    STORED_INTERRUPTED = "stored_interrupted"
+    STORED_NODE_DIED = "stored_node_died"
+    STORED_NODE_STOPPED = "stored_node_stopped"
+    STORED_NOT_SET_UP = "stored_not_set_up"
+    STORED_OUT_OF_CONTACT = "stored_out_of_contact"
+    STORED_TIME_LIMIT = "stored_time_limit"
+    STORED_UNSTORABLE = "stored_unstorable"
     VALUE_ABOVE = "value_above"
     VALUE_AT_LEAST = "value_at_least"
     VALUE_AT_MOST = "value_at_most"
     VALUE_BELOW = "value_below"
     VALUE_BACKFILL_LATER = "value_backfill_later"
+    VALUE_BACKFILL_NEEDS_FIXED = "value_backfill_needs_fixed"
     VALUE_BACKFILL_REVERSED = "value_backfill_reversed"
     VALUE_BACKFILL_TOO_MANY = "value_backfill_too_many"
+    VALUE_BETWEEN = "value_between"
+    VALUE_BURST_OF_SLIDING = "value_burst_of_sliding"
+    VALUE_CALENDAR = "value_calendar"
+    VALUE_CALENDAR_ELSEWHERE = "value_calendar_elsewhere"
+    VALUE_CALENDAR_FAILED = "value_calendar_failed"
+    VALUE_CRON_OR_EVERY = "value_cron_or_every"
     VALUE_EXCLUDE = "value_exclude"
     VALUE_EXCLUDE_REVERSED = "value_exclude_reversed"
+    VALUE_FILTER_MISSING = "value_filter_missing"
+    VALUE_ID = "value_id"
     VALUE_INTERVAL = "value_interval"
     VALUE_INTERVAL_MIXED = "value_interval_mixed"
     VALUE_INTERVAL_TOO_LONG = "value_interval_too_long"
     VALUE_INTERVAL_ZERO = "value_interval_zero"
     VALUE_JOB_TYPE = "value_job_type"
+    VALUE_JOB_TYPE_NOT_SCHEDULABLE = "value_job_type_not_schedulable"
+    VALUE_KIND_OF_LIMIT = "value_kind_of_limit"
+    VALUE_LENGTH = "value_length"
     VALUE_MISSING = "value_missing"
+    VALUE_MULTIPLE = "value_multiple"
+    VALUE_NAME = "value_name"
+    VALUE_NEEDS_FIXED = "value_needs_fixed"
+    VALUE_NO_NEXT_RUN = "value_no_next_run"
     VALUE_NOT_BOOLEAN = "value_not_boolean"
+    VALUE_NOT_DATE = "value_not_date"
+    VALUE_NOT_DURATION = "value_not_duration"
+    VALUE_NOT_IN_FORM = "value_not_in_form"
     VALUE_NOT_INTEGER = "value_not_integer"
+    VALUE_NOT_JSON = "value_not_json"
     VALUE_NOT_LIST = "value_not_list"
     VALUE_NOT_NUMBER = "value_not_number"
     VALUE_NOT_OBJECT = "value_not_object"
     VALUE_NOT_ONE_OF = "value_not_one_of"
+    VALUE_NOT_STORABLE = "value_not_storable"
     VALUE_NOT_TEXT = "value_not_text"
     VALUE_NOT_TIME = "value_not_time"
+    VALUE_NOT_URL = "value_not_url"
+    VALUE_NOT_UUID = "value_not_uuid"
+    VALUE_NOT_WITH = "value_not_with"
+    VALUE_ONLY_OF_RATE = "value_only_of_rate"
+    VALUE_RATE = "value_rate"
+    VALUE_RATE_OR_CONCURRENCY = "value_rate_or_concurrency"
+    VALUE_RATE_TOO_SMALL = "value_rate_too_small"
+    VALUE_RUN_AT_OR_DELAY = "value_run_at_or_delay"
     VALUE_TOO_LONG = "value_too_long"
     VALUE_TOO_SHORT = "value_too_short"
     VALUE_UNKNOWN = "value_unknown"
+    VALUE_WHILE_DISABLED = "value_while_disabled"
+    VALUE_WHILE_RUNNING = "value_while_running"
+    VALUE_YEAR = "value_year"
     VALUE_ZONE = "value_zone"
 
 
@@ -248,34 +320,101 @@ def about(name: str, error: Exception) -> str:
     return Sentence(message, text.code, **text.values) if isinstance(text, Sentence) else message
 
 
+def between(name: str, value: object, least: int, most: int, *, hint: str = "") -> Sentence:
+    """Return why a number is refused: it is not in the range."""
+    return Sentence(
+        f"{name} is {quoted(value)}, expected a whole number from {least} to {most}{hint}",
+        SentenceCode.VALUE_BETWEEN,
+        least=least,
+        most=most,
+    )
+
+
+def one_of(name: str, value: object, allowed: Iterable[str]) -> Sentence:
+    """Return why a value is refused: it is none of those that are allowed."""
+    expected = ", ".join(allowed)
+    return Sentence(
+        f"{name} is {quoted(value)}, expected one of {expected}",
+        SentenceCode.VALUE_NOT_ONE_OF,
+        bound=expected,
+    )
+
+
 OF_INVALID_VALUES: Final[Mapping[str, tuple[SentenceCode, str | None]]] = MappingProxyType(
     {
+        "arguments_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "blank": (SentenceCode.VALUE_MISSING, None),
         "bool_parsing": (SentenceCode.VALUE_NOT_BOOLEAN, None),
         "bool_type": (SentenceCode.VALUE_NOT_BOOLEAN, None),
-        "date_from_datetime_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "bytes_too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
+        "bytes_too_short": (SentenceCode.VALUE_TOO_SHORT, "min_length"),
+        "bytes_type": (SentenceCode.VALUE_NOT_TEXT, None),
+        "complex_str_parsing": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "complex_type": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "dataclass_exact_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "dataclass_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "date_from_datetime_inexact": (SentenceCode.VALUE_NOT_DATE, None),
+        "date_from_datetime_parsing": (SentenceCode.VALUE_NOT_DATE, None),
+        "date_parsing": (SentenceCode.VALUE_NOT_DATE, None),
+        "date_type": (SentenceCode.VALUE_NOT_DATE, None),
         "datetime_from_date_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "datetime_object_invalid": (SentenceCode.VALUE_NOT_TIME, None),
         "datetime_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "datetime_type": (SentenceCode.VALUE_NOT_TIME, None),
+        "decimal_parsing": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "decimal_type": (SentenceCode.VALUE_NOT_NUMBER, None),
         "dict_type": (SentenceCode.VALUE_NOT_OBJECT, None),
         "enum": (SentenceCode.VALUE_NOT_ONE_OF, "expected"),
         "extra_forbidden": (SentenceCode.VALUE_UNKNOWN, None),
+        "finite_number": (SentenceCode.VALUE_NOT_NUMBER, None),
         "float_parsing": (SentenceCode.VALUE_NOT_NUMBER, None),
         "float_type": (SentenceCode.VALUE_NOT_NUMBER, None),
+        "frozen_set_type": (SentenceCode.VALUE_NOT_LIST, None),
         "greater_than": (SentenceCode.VALUE_ABOVE, "gt"),
         "greater_than_equal": (SentenceCode.VALUE_AT_LEAST, "ge"),
         "int_from_float": (SentenceCode.VALUE_NOT_INTEGER, None),
         "int_parsing": (SentenceCode.VALUE_NOT_INTEGER, None),
+        "int_parsing_size": (SentenceCode.VALUE_NOT_INTEGER, None),
         "int_type": (SentenceCode.VALUE_NOT_INTEGER, None),
+        "iterable_type": (SentenceCode.VALUE_NOT_LIST, None),
+        "json_invalid": (SentenceCode.VALUE_NOT_JSON, None),
+        "json_type": (SentenceCode.VALUE_NOT_JSON, None),
         "less_than": (SentenceCode.VALUE_BELOW, "lt"),
         "less_than_equal": (SentenceCode.VALUE_AT_MOST, "le"),
         "list_type": (SentenceCode.VALUE_NOT_LIST, None),
         "literal_error": (SentenceCode.VALUE_NOT_ONE_OF, "expected"),
+        "mapping_type": (SentenceCode.VALUE_NOT_OBJECT, None),
         "missing": (SentenceCode.VALUE_MISSING, None),
         "missing_argument": (SentenceCode.VALUE_MISSING, None),
+        "missing_keyword_only_argument": (SentenceCode.VALUE_MISSING, None),
+        "missing_positional_only_argument": (SentenceCode.VALUE_MISSING, None),
+        "model_attributes_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "model_type": (SentenceCode.VALUE_NOT_OBJECT, None),
+        "multiple_of": (SentenceCode.VALUE_MULTIPLE, "multiple_of"),
+        "set_type": (SentenceCode.VALUE_NOT_LIST, None),
+        "string_pattern_mismatch": (SentenceCode.VALUE_NOT_IN_FORM, "pattern"),
+        "string_sub_type": (SentenceCode.VALUE_NOT_TEXT, None),
         "string_too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
         "string_too_short": (SentenceCode.VALUE_TOO_SHORT, "min_length"),
         "string_type": (SentenceCode.VALUE_NOT_TEXT, None),
+        "string_unicode": (SentenceCode.VALUE_NOT_TEXT, None),
+        "time_delta_parsing": (SentenceCode.VALUE_NOT_DURATION, None),
+        "time_delta_type": (SentenceCode.VALUE_NOT_DURATION, None),
+        "time_parsing": (SentenceCode.VALUE_NOT_TIME, None),
+        "time_type": (SentenceCode.VALUE_NOT_TIME, None),
+        "timezone_aware": (SentenceCode.VALUE_NOT_TIME, None),
         "too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
         "too_short": (SentenceCode.VALUE_TOO_SHORT, "min_length"),
+        "tuple_type": (SentenceCode.VALUE_NOT_LIST, None),
+        "unexpected_keyword_argument": (SentenceCode.VALUE_UNKNOWN, None),
+        "url_parsing": (SentenceCode.VALUE_NOT_URL, None),
+        "url_scheme": (SentenceCode.VALUE_NOT_URL, None),
+        "url_syntax_violation": (SentenceCode.VALUE_NOT_URL, None),
+        "url_too_long": (SentenceCode.VALUE_TOO_LONG, "max_length"),
+        "url_type": (SentenceCode.VALUE_NOT_URL, None),
+        "uuid_parsing": (SentenceCode.VALUE_NOT_UUID, None),
+        "uuid_type": (SentenceCode.VALUE_NOT_UUID, None),
+        "uuid_version": (SentenceCode.VALUE_NOT_UUID, None),
     }
 )
 """The sentence of each frequent error of Pydantic about a value, and what it names in `ctx`."""

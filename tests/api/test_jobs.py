@@ -32,6 +32,7 @@ COMMON = {
     "state",
     "progress_percentage",
     "human_readable_error",
+    "human_readable_error_sentence",
     "created_on",
     "updated_on",
     "started_on",
@@ -44,6 +45,7 @@ COMMON = {
     "attempt",
     "max_attempts",
     "retry_reason",
+    "retry_reason_sentence",
     "expires_on",
     "error_code",
     "node",
@@ -57,6 +59,7 @@ DETAIL = {
     "params",
     "result",
     "error",
+    "error_sentence",
     "unique_key",
     "retry_of",
     "retried_as",
@@ -112,7 +115,7 @@ async def test_a_type_adds_to_a_job_everywhere_and_replaces_nothing(
         "other",
         job_id,
     )
-    assert listed.keys() == COMMON | {"copied_table", "error_line"}
+    assert listed.keys() == COMMON | {"copied_table", "error_line", "error_sentence"}
 
 
 async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_nothing(
@@ -144,7 +147,7 @@ async def test_a_type_that_answers_with_anything_replaces_nothing_and_breaks_not
     jobs = {job["id"]: job for job in (await client("alice").get("/api/jobs/")).json()["jobs"]}
     assert (jobs[careless]["id"], jobs[careless]["owner"]) == (careless, "alice")
     assert jobs[careless]["extra"]["since"].startswith("2")
-    assert jobs[broken].keys() == COMMON | {"error_line"}
+    assert jobs[broken].keys() == COMMON | {"error_line", "error_sentence"}
 
 
 async def test_a_type_describes_jobs_whose_values_a_list_leaves_out(

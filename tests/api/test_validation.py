@@ -123,9 +123,47 @@ async def test_a_frequent_error_is_a_sentence_for_pages_in_other_languages(clien
     response = await client("alice").get("/api/jobs/?limit=0&cursor=x")
     found = response.json()["detail"]
     assert found["limit"][0]["sentence"] == {"code": "value_at_least", "values": {"bound": "1"}}
-    assert "sentence" not in found["cursor"][0]
+    assert found["cursor"][0]["sentence"]["code"] == "value_not_in_form"
 
 
 async def test_too_many_ids_are_refused_and_not_left_out(client: Client) -> None:
     response = await client("alice").get("/api/jobs/", params={"job_ids": ",".join(["1"] * 10_001)})
     assert error_of(response) == (400, QUERY)
+
+
+REFUSED = [
+    ("schedules/", {"job_type": "loose"}, "value_cron_or_every"),
+    ("schedules/", {"cron": "0 3 * * *", "every": "1h"}, "value_cron_or_every"),
+    ("schedules/", {"every": "1h", "dst_gap": "skip"}, "value_not_with"),
+    ("schedules/", {"every": "1h", "name": " "}, "value_name"),
+    ("schedules/", {"every": "1h", "queue": "a\nb"}, "value_name"),
+    ("schedules/", {"every": "1h", "catch_up": "all"}, "value_needs_fixed"),
+    ("schedules/", {"every": "1h", "overlap": "allow_all"}, "value_needs_fixed"),
+    ("schedules/", {"cron": "0 3 * * *", "catch_up_limit": 0}, "value_between"),
+    ("schedules/", {"cron": "0 3 * * *", "exclude": ["calendar:shop.days"]}, "value_calendar"),
+    ("jobs/types/hidden/", {}, "refused_type_not_public"),
+    ("jobs/types/nothing/", {}, "value_job_type"),
+    ("jobs/bulk/cancel/", {}, "value_filter_missing"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "code"), REFUSED)
+async def test_a_refusal_has_a_code_for_pages_in_other_languages(
+    horae: Horae, client: Client, path: str, body: dict[str, Any], code: str
+) -> None:
+    @horae.job
+    def hidden() -> None: ...
+
+    given = {"job_type": "loose", **body} if path == "schedules/" else body
+    response = await client("root").post(f"/api/{path}", json=given)
+    assert response.is_client_error
+    assert response.json()["sentence"]["code"] == code, response.text
+
+
+async def test_backfilling_an_interval_without_a_grid_is_refused_with_a_code(
+    horae: Horae, client: Client
+) -> None:
+    schedule = horae.schedules.add("loose", every="1h")
+    body = {"start": "2026-01-01T00:00Z", "end": "2026-01-02T00:00Z"}
+    response = await client("root").post(f"/api/schedules/{schedule.id}/backfill/", json=body)
+    assert response.json()["sentence"]["code"] == "value_backfill_needs_fixed"

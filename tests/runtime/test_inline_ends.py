@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from horae import EndNotWritten, Horae, Job, JobState
+from horae.domain.jobs import UNSTORABLE_TEXT
 from horae.runtime.inline.ends import InlineEnds
 from horae.runtime.inline.inline_node import InlineNode
-from horae.runtime.settling.settler import UNSTORABLE
 from horae.runtime.timing import Timing
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
@@ -101,7 +101,11 @@ def test_values_that_are_refused_fail_the_job(
         return 1
 
     job = horae.jobs.start(work, sync=True)
-    assert (job.state, job.human_readable_error, server.refused) == (JobState.FAILED, UNSTORABLE, 1)
+    assert (job.state, job.human_readable_error, server.refused) == (
+        JobState.FAILED,
+        UNSTORABLE_TEXT,
+        1,
+    )
 
 
 async def test_past_the_bound_the_caller_gets_an_error_and_the_process_continues(

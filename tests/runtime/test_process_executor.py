@@ -21,6 +21,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import Connection, text
 
+from horae.domain.jobs import HARD
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.executor import START_UP
@@ -37,7 +38,6 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
 from horae.types.attempt import Attempt
 from horae.types.function import JobFunction
-from horae.types.job_type import TIMED_OUT_TEXT
 from tests.runtime import process_bodies, process_main
 from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, claim_of, is_gone
 
@@ -240,7 +240,7 @@ class TestOrders:
         started.stop(SoftTimeLimitExceeded("time is over"))
         failed = failure(await started.performed())
         assert failed.error == "SoftTimeLimitExceeded: time is over"
-        assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
+        assert (failed.human_readable_error, failed.timed_out) == (HARD.human_readable_error, True)
 
     async def test_a_body_can_tidy_up_at_its_soft_time_limit(
         self, executor: ExecutorUnderTest, tmp_path: Path
@@ -269,7 +269,10 @@ class TestOrders:
             assert started.run.kill()
             failed = failure(await started.performed())
             assert "the job ran past its hard time limit and its process was ended" in failed.error
-            assert (failed.human_readable_error, failed.timed_out) == (TIMED_OUT_TEXT, True)
+            assert (failed.human_readable_error, failed.timed_out) == (
+                HARD.human_readable_error,
+                True,
+            )
             await is_gone(pid)
 
     async def test_the_start_of_the_child_and_its_imports_do_not_count_against_the_limits(

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from horae import Horae, JobState
+from horae.domain.jobs import UNSTORABLE_TEXT
 from horae.domain.jobs.job import JobState as State
-from horae.runtime.settling.settler import UNSTORABLE
 from horae.runtime.timing import Timing, WorkerTiming
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
@@ -101,7 +101,10 @@ async def test_a_result_that_is_refused_fails_only_its_job(
             signals_of(node).settled, lambda: count(horae) == {"finished": 39, "failed": 1}
         )
     failed = horae.jobs.get(ids[7])
-    assert (failed.human_readable_error, attempts_of(horae, failed.id)) == (UNSTORABLE, ["failed"])
+    assert (failed.human_readable_error, attempts_of(horae, failed.id)) == (
+        UNSTORABLE_TEXT,
+        ["failed"],
+    )
 
 
 async def test_not_even_its_failure_is_forgotten(

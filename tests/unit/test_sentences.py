@@ -11,6 +11,14 @@ from typing import Final
 import pytest
 
 import horae
+from horae.domain.jobs import (
+    EXPIRED,
+    INTERRUPTED_TEXT,
+    crash_text,
+    failed_text,
+    stored_text,
+)
+from horae.domain.jobs.stored_texts import quarantine_text
 from horae.domain.times import parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, JobNotRetryable
 from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
@@ -52,7 +60,14 @@ def values_of_codes() -> dict[str, set[str]]:
 
 def entries(language: str) -> dict[str, str]:
     """The texts by their codes, with the source of the helpers that they call."""
-    source = (TEXTS / language / "sentences.ts").read_text()
+    found: dict[str, str] = {}
+    for path in (TEXTS / language).glob("*.ts"):
+        if path.stem in {"refusals", "sentences"}:
+            found |= entries_in(path.read_text())
+    return found
+
+
+def entries_in(source: str) -> dict[str, str]:
     table, _, rest = source.partition("\n}\n")
     functions = re.compile(r"function (\w+)\(v: SentenceValues\)(.*?)\n}\n", re.DOTALL)
     helpers = dict(functions.findall(rest))
@@ -69,9 +84,13 @@ def test_the_dashboard_has_a_text_for_every_code() -> None:
     assert sorted(entries("de")) == sorted(SentenceCode)
 
 
-def test_in_english_errors_of_searches_and_values_are_left_to_the_server() -> None:
+def test_in_english_refusals_and_stored_texts_are_left_to_the_server() -> None:
     left = set(SentenceCode) - set(entries("en"))
-    assert left == {code for code in SentenceCode if code.startswith(("query_", "value_"))}
+    assert left == {
+        code
+        for code in SentenceCode
+        if code.startswith(("query_", "refused_", "stored_", "value_"))
+    }
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -118,3 +137,29 @@ def test_an_error_of_an_option_says_its_name_and_keeps_its_sentence() -> None:
     text = sentence_of(raised.value)
     assert isinstance(text, Sentence)
     assert (text.code, text.values) == ("value_interval", {"text": "soon"})
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "values"),
+    [
+        (INTERRUPTED_TEXT, "stored_interrupted", {}),
+        (crash_text("n 1"), "stored_crashed", {"node": "n 1", "crashes": None}),
+        (quarantine_text(crash_text("n1"), 3), "stored_crashed", {"node": "n1", "crashes": "3"}),
+        (failed_text("shop.mail"), "stored_failed", {"type": "shop.mail"}),
+        (EXPIRED.error, "stored_time_limit", {"limit": "expired"}),
+        (EXPIRED.human_readable_error, "stored_time_limit", {"limit": "expired"}),
+    ],
+)
+def test_what_horae_has_stored_is_read_as_a_sentence(
+    text: str, code: str, values: dict[str, str]
+) -> None:
+    read = stored_text(text)
+    assert isinstance(read, Sentence)
+    assert (read, read.code, read.values) == (text, code, values)
+
+
+@pytest.mark.parametrize("text", [None, "", "ValueError: no", f"{INTERRUPTED_TEXT} Or not."])
+def test_what_others_have_stored_is_no_sentence(text: str | None) -> None:
+    read = stored_text(text)
+    assert read == text
+    assert not isinstance(read, Sentence)

@@ -13,6 +13,7 @@ from horae.api.security.channel import note_channel
 from horae.api.services import Services
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
+from horae.sentences import Sentence, SentenceCode
 
 log = guarded_log("horae.api")
 
@@ -43,7 +44,9 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
         )
         actor = None
     if actor is None:
-        raise NotAuthenticated("authentication required")
+        raise NotAuthenticated(
+            Sentence("authentication required", SentenceCode.REFUSED_NOT_LOGGED_IN)
+        )
     if not isinstance(actor, Actor):
         raise Misconfigured(
             f"the application's authenticate function returned a {type(actor).__qualname__},"
@@ -60,21 +63,31 @@ Authenticated = Annotated[Actor, Depends(actor_of)]
 def changer_of(actor: Authenticated) -> Actor:
     """Require an actor who may start jobs and change some; raises `PermissionDenied`."""
     if not actor.changes_own:
-        raise PermissionDenied(f"{actor.id!r} has read-only access")
+        raise PermissionDenied(
+            Sentence(
+                f"{actor.id!r} has read-only access",
+                SentenceCode.REFUSED_READ_ONLY,
+                actor=actor.id,
+            )
+        )
     return actor
 
 
 def reader_of(actor: Authenticated) -> Actor:
     """Require an actor who may see everything; raises `PermissionDenied`."""
     if not actor.sees_all:
-        raise PermissionDenied("only staff may see this")
+        raise PermissionDenied(
+            Sentence("only staff may see this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+        )
     return actor
 
 
 def staff_of(actor: Authenticated) -> Actor:
     """Require an actor who may change everything; raises `PermissionDenied`."""
     if not actor.changes_all:
-        raise PermissionDenied("only staff may change this")
+        raise PermissionDenied(
+            Sentence("only staff may change this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+        )
     return actor
 
 

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
 )
 
+from horae.domain.jobs import stored_text
 from horae.domain.storable import is_storable
 from horae.sentences import Sentence, SentenceCode
 
@@ -88,6 +89,14 @@ def _shown(value: object) -> Any:
 
 OptionalSentence = Annotated[SentenceItem | None, BeforeValidator(sentence_item)]
 """The code and values of the text that the field is made from."""
+
+
+def _stored_sentence(text: object) -> SentenceItem | None:
+    return sentence_item(stored_text(text)) if isinstance(text, str) else None
+
+
+StoredSentence = Annotated[SentenceItem | None, BeforeValidator(_stored_sentence)]
+"""The code and values of the stored text that the field is made from, if Horae has written it."""
 
 
 @dataclass(frozen=True, slots=True)

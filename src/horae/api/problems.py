@@ -42,7 +42,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
-from horae.sentences import invalid_value, sentence_of
+from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
 from horae.storage.engine import is_of_server, is_transient
 from horae.storage.schedules import UnreadableSchedule
 
@@ -196,7 +196,9 @@ def problem(
     **more: Any,
 ) -> Response:
     """Return an error response; `more`: what its code adds."""
-    body = {"error": code, "detail": detail, **more}
+    sentence = sentence_item(detail)
+    told = {} if sentence is None else {"sentence": sentence.model_dump(mode="json")}
+    body = {"error": code, "detail": detail, **told, **more}
     # Escaped, because an unpaired surrogate cannot be encoded
     content = json.dumps(body)
     return Response(content, status, headers, "application/json")
@@ -216,7 +218,7 @@ def response_to(error: Exception) -> Response:
     """Return the response to an error; the text of an unexpected one is logged, but not exposed."""
     status, code = status_of(error)
     if isinstance(error, NotAuthenticated):
-        return problem(status, code, str(error), {"WWW-Authenticate": "Bearer"})
+        return problem(status, code, sentence_of(error), {"WWW-Authenticate": "Bearer"})
     if isinstance(error, InvalidParameters):
         return problem(
             status,
@@ -229,16 +231,15 @@ def response_to(error: Exception) -> Response:
         and code != INTERNAL
         and not isinstance(error, DatabaseUnavailable)
     ):
-        sentence = sentence_item(sentence_of(error))
-        told = {} if sentence is None else {"sentence": sentence.model_dump(mode="json")}
-        return problem(status, code, str(error), headers, **told, **_more_about(error))
+        return problem(status, code, sentence_of(error), headers, **_more_about(error))
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
     what = (
         "the server is configured wrongly" if isinstance(error, Misconfigured) else "internal error"
     )
-    return problem(status, code, f"{what}; see the log of the server")
+    detail = Sentence(f"{what}; see the log of the server", SentenceCode.REFUSED_INTERNAL)
+    return problem(status, code, detail)
 
 
 def _more_about(error: HoraeError) -> dict[str, str | int]:
@@ -251,16 +252,22 @@ def _more_about(error: HoraeError) -> dict[str, str | int]:
             return {}
 
 
-def _outage(error: Exception) -> str:
+def _outage(error: Exception) -> Sentence:
     """Log why the database is unavailable; return a text without server or file names."""
     if isinstance(error, DatabaseUnavailable) and error.answers:
         log.warning("the database cannot serve a request: %s", error)
-        return "the database cannot be used now; see the log of the server"
+        return Sentence(
+            "the database cannot be used now; see the log of the server",
+            SentenceCode.REFUSED_DATABASE_UNUSABLE,
+        )
     if isinstance(error, DatabaseUnavailable) or is_of_server(error):
         log.warning("the database does not answer: %s", error)
-        return "the database does not answer"
+        return Sentence("the database does not answer", SentenceCode.REFUSED_DATABASE_DOWN)
     log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
-    return "the database refuses this; see the log of the server"
+    return Sentence(
+        "the database refuses this; see the log of the server",
+        SentenceCode.REFUSED_DATABASE_REFUSES,
+    )
 
 
 def errors_by_field(found: Iterable[tuple[str, str, str]]) -> dict[str, list[dict[str, Any]]]:

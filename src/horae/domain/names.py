@@ -11,6 +11,7 @@ from typing import Final, NewType
 from horae.domain.storable import has_control, is_storable
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 
 QueueName = NewType("QueueName", str)
 TypeName = NewType("TypeName", str)
@@ -55,7 +56,9 @@ def foreign_id(kind: str, given: object) -> str:
     Raises `InvalidRequest`.
     """
     if not isinstance(given, str) or not is_id(given):
-        raise InvalidRequest(f"{kind} {quoted(given)}: {_ID}")
+        raise InvalidRequest(
+            Sentence(f"{kind} {quoted(given)}: {_ID}", SentenceCode.VALUE_ID, most=LONGEST_NAME)
+        )
     return given
 
 
@@ -72,5 +75,7 @@ def _name(kind: str, given: object) -> str:
         or not given.strip()
         or not given.isprintable()
     ):
-        raise InvalidRequest(f"{kind} {quoted(given)}: {_NAME}")
+        raise InvalidRequest(
+            Sentence(f"{kind} {quoted(given)}: {_NAME}", SentenceCode.VALUE_NAME, most=LONGEST_NAME)
+        )
     return given

@@ -33,7 +33,6 @@ from horae.types.job_type import (
     JobType,
     Starter,
     Transaction,
-    failed_text,
     has_hook,
 )
 from horae.types.keywords import JobKeywords, OptionsJobType
@@ -102,7 +101,6 @@ __all__ = [
     "check_moment",
     "check_note",
     "check_options",
-    "failed_text",
     "functions_in",
     "has_hook",
     "job_options_of",

@@ -9,6 +9,7 @@ from horae.domain.storable import is_storable
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode, between
 
 Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""
@@ -55,9 +56,18 @@ def check_moment(name: str, moment: Any) -> None:
     expected = "a datetime with a time zone"
     of_kind(name, moment, datetime, expected)
     if not has_zone(moment):
-        raise InvalidRequest(f"{name} {quoted(moment)}: expected {expected}")
+        raise InvalidRequest(
+            Sentence(f"{name} {quoted(moment)}: expected {expected}", SentenceCode.VALUE_NOT_TIME)
+        )
     if not YEAR.low <= moment.year <= YEAR.high:
-        raise InvalidRequest(f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}")
+        raise InvalidRequest(
+            Sentence(
+                f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}",
+                SentenceCode.VALUE_YEAR,
+                least=YEAR.low,
+                most=YEAR.high,
+            )
+        )
 
 
 def has_zone(moment: datetime) -> bool:
@@ -75,15 +85,24 @@ def check_note(note: Any) -> None:
     of_kind("note", note, str, "a text")
     if len(note) > LONGEST_NOTE:
         raise InvalidRequest(
-            f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}"
+            Sentence(
+                f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}",
+                SentenceCode.VALUE_TOO_LONG,
+                bound=str(LONGEST_NOTE),
+            )
         )
     if not is_storable(note):
-        raise InvalidRequest(f"note {quoted(note)} has a character that cannot be stored")
+        raise InvalidRequest(
+            Sentence(
+                f"note {quoted(note)} has a character that cannot be stored",
+                SentenceCode.VALUE_NOT_STORABLE,
+            )
+        )
 
 
 def whole_number(name: str, value: Any, least: int, *, expected: str = "") -> int:
     """Return a whole number from `least` to `LARGEST_NUMBER`. Raises `InvalidRequest`."""
     number: int = of_kind(name, value, int, "a whole number")
     if not least <= number <= LARGEST_NUMBER:
-        raise InvalidRequest(f"{name} is {number}, expected {least} to {LARGEST_NUMBER}{expected}")
+        raise InvalidRequest(between(name, number, least, LARGEST_NUMBER, hint=expected))
     return number

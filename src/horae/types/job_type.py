@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
     AS_CONFIGURED,
+    HARD,
     BackendAddress,
     BodyDecision,
     Debounce,
@@ -23,6 +24,7 @@ from horae.domain.jobs import (
     Retention,
     RetryRules,
     Unique,
+    failed_text,
     parse_tags,
 )
 from horae.domain.limits import Limit
@@ -81,8 +83,6 @@ PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {
     "pending_timeout": timedelta(minutes=30),
 }
 """Options of a public type that does not set them, to bound what users can start over HTTP."""
-TIMED_OUT_TEXT: Final = "This job ran for longer than it may and was stopped."
-
 log = guarded_log("horae.types")
 
 
@@ -388,7 +388,7 @@ class JobType(Generic[ParamsT]):
         timed_out = isinstance(error, SoftTimeLimitExceeded)
         for base in type(error).__mro__:
             if timed_out and not issubclass(base, SoftTimeLimitExceeded):
-                return TIMED_OUT_TEXT
+                return HARD.human_readable_error
             if base is BodyDecision and base not in self.exceptions_map:
                 return str(error)
             if base in self.exceptions_map:
@@ -403,13 +403,6 @@ TYPE_OPTIONS: Final[Mapping[str, TypeOption]] = {
     if isinstance(option, TypeOption)
 }
 """All options of a job type by name, in the order in which `horae types show` has them."""
-
-
-def failed_text(job_type: str) -> str:
-    """Return the text for users of an error without an entry; what the error says may be
-    confidential.
-    """
-    return f"Something went wrong while this job ({job_type}) was running."
 
 
 def declares(job_type: JobType[Any], option: str) -> bool:

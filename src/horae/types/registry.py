@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from horae.errors import InvalidJobType, InvalidRequest, JobTypeAlreadyRegistered, UnknownJobType
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
@@ -141,7 +142,12 @@ class Registry:
         if name not in self.calendars:
             there = ", ".join(sorted(self.calendars)) or "none"
             raise InvalidRequest(
-                f"exclude: unknown calendar function {quoted(name)}; registered here: {there}"
+                Sentence(
+                    f"exclude: unknown calendar function {quoted(name)}; registered here: {there}",
+                    SentenceCode.VALUE_CALENDAR,
+                    name=name,
+                    known=there,
+                )
             )
 
     def add_built_in(self, job_type: JobType[Any]) -> None:

@@ -25,7 +25,7 @@ from horae.domain.schedules import (
 from horae.domain.times import Duration, Interval, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
-from horae.sentences import about
+from horae.sentences import Sentence, SentenceCode, about, between
 from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
@@ -120,11 +120,23 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     Raises `CronSyntaxError`, `InvalidInterval`, `InvalidRequest`.
     """
     if ("cron" in given) == ("every" in given):
-        raise InvalidRequest('a schedule needs either cron="0 3 * * *" or every="10m"')
+        raise InvalidRequest(
+            Sentence(
+                'a schedule needs either cron="0 3 * * *" or every="10m"',
+                SentenceCode.VALUE_CRON_OR_EVERY,
+            )
+        )
     kind, other = ("cron", IntervalTrigger) if "cron" in given else ("every", CronTrigger)
     stray = next((name for name in sorted(other.options) if name in given), None)
     if stray is not None:
-        raise InvalidRequest(f"{stray}= cannot be combined with {kind}=")
+        raise InvalidRequest(
+            Sentence(
+                f"{stray}= cannot be combined with {kind}=",
+                SentenceCode.VALUE_NOT_WITH,
+                option=stray,
+                other=kind,
+            )
+        )
     zone = of_kind(
         "timezone",
         given.get("timezone", "UTC"),
@@ -199,7 +211,7 @@ def _rule(name: str, value: Any) -> Any:
             read = of_kind(name, value, int, "a whole number")
             if read > LARGEST_NUMBER:
                 raise InvalidRequest(
-                    f"{name} {quoted(value)}: expected 0 to {LARGEST_NUMBER}, or None for no limit"
+                    between(name, read, 0, LARGEST_NUMBER, hint=", or None for no limit")
                 )
         case ValueKind.CHOICE:
             read = value

@@ -14,6 +14,7 @@ from horae.api.services import Services
 from horae.api.views import JobDetail, JobView
 from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
 from horae.errors import InvalidRequest
+from horae.sentences import Sentence, SentenceCode
 
 MOST_NAMES: Final = 1_000
 """Maximum number of types or queues in one filter."""
@@ -113,15 +114,25 @@ def _filter(
     which = body.model_dump(exclude_none=True)
     if not which.keys() - NO_FILTERS and not body.all:
         raise InvalidRequest(
-            f"without a filter this would {action} every job; name a filter, or set all"
+            Sentence(
+                f"without a filter this would {action} every job; name a filter, or set all",
+                SentenceCode.VALUE_FILTER_MISSING,
+            )
         )
     which["technical"] = actor.sees_values
     if actor.changes_all:
         return which
     if action is BulkAction.DELETE:
-        raise PermissionDenied("only staff may delete jobs")
+        raise PermissionDenied(
+            Sentence("only staff may delete jobs", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+        )
     if body.owner not in (None, actor.id):
-        raise PermissionDenied("jobs of other owners may be changed only by staff")
+        raise PermissionDenied(
+            Sentence(
+                "jobs of other owners may be changed only by staff",
+                SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF,
+            )
+        )
     which["owner"] = actor.id
     if action is BulkAction.RETRY:
         public = [kind.type for kind in services.registry if kind.public]

@@ -38,6 +38,7 @@ from horae.domain.jobs import Field as JobField
 from horae.domain.jobs import Query as JobSearch
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
+from horae.sentences import Sentence, SentenceCode
 
 MOST_IDS: Final = 10_000
 """Maximum number of IDs in one request."""
@@ -300,7 +301,9 @@ async def list_logs(
     """
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     if not actor.sees_values:
-        raise PermissionDenied("log lines are shown to staff")
+        raise PermissionDenied(
+            Sentence("log lines are shown to staff", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+        )
     return LogLines.model_validate(await services.jobs.logs(job.id, **query.model_dump()))
 
 
@@ -322,7 +325,13 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
             ended = await services.jobs.get(job_id, owner=actor.changing_as)
             kind = services.registry.find(ended.type)
             if kind is not None and not kind.public:
-                raise PermissionDenied(f"jobs of type {ended.type!r} cannot be started over HTTP")
+                raise PermissionDenied(
+                    Sentence(
+                        f"jobs of type {ended.type!r} cannot be started over HTTP",
+                        SentenceCode.REFUSED_TYPE_NOT_STARTABLE,
+                        type=ended.type,
+                    )
+                )
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
     return await detail_of(services, actor, job)
 
@@ -374,7 +383,11 @@ def _query_of(text: str | None, zone: str, actor: Actor) -> JobSearch | None:
                 isinstance(condition, Is) and condition.field is JobField.KEY
             ):
                 raise PermissionDenied(
-                    "viewers cannot search for parameters, keys, errors or texts without a field"
+                    Sentence(
+                        "viewers cannot search for parameters, keys, errors or texts without a"
+                        " field",
+                        SentenceCode.REFUSED_SEARCH_OF_VIEWERS,
+                    )
                 )
     return query
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from horae.api import problems
 from horae.api.security.exposure import is_allowed
 from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
+from horae.sentences import Sentence, SentenceCode, sentence_of
 
 MOST_DIGITS: Final = 18
 """Maximum number of digits of a content length; Python refuses to parse thousands of digits."""
@@ -83,7 +84,7 @@ class RequestGuard:
             taken += len(message.get("body", b""))
             if taken > self._max_body:
                 # Code that reads the body does not catch this error of Starlette's
-                raise HTTPException(413, str(too_large(self._max_body)))
+                raise HTTPException(413, sentence_of(too_large(self._max_body)))
             return message
 
         await self._app(scope, receive_bounded, send)
@@ -110,7 +111,11 @@ class RequestGuard:
 def too_large(limit: int) -> problems.Refused:
     """Return the error for a body above the limit."""
     return problems.Refused(
-        f"the body is larger than {limit} bytes; see HORAE_MAX_BODY",
+        Sentence(
+            f"the body is larger than {limit} bytes; see HORAE_MAX_BODY",
+            SentenceCode.REFUSED_TOO_LARGE,
+            most=limit,
+        ),
         status=413,
         code=problems.STATUS_CODES[413],
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AliasPath, Field
 
-from horae.api.models import OfValues, View
+from horae.api.models import OfValues, StoredSentence, View
 from horae.domain.jobs import JobId
 
 
@@ -54,6 +54,9 @@ class ErrorGroupItem(View):
     sample_job: int = Field(validation_alias=AliasPath("sample", "job_id"))
     error: Annotated[str | None, OfValues()] = Field(
         validation_alias=AliasPath("sample", "error"), description="The text of the latest failure."
+    )
+    error_sentence: Annotated[StoredSentence, OfValues()] = Field(
+        None, validation_alias=AliasPath("sample", "error")
     )
     traceback: Annotated[str | None, OfValues()] = Field(
         validation_alias=AliasPath("sample", "traceback"),

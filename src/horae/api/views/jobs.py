@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from horae.api.models import HIDDEN, OfValues, SentenceItem, View, sentence_item
+from horae.api.models import HIDDEN, OfValues, SentenceItem, StoredSentence, View, sentence_item
 from horae.client.jobs import JobCount, JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
@@ -53,6 +53,9 @@ class JobView(View):
     human_readable_error: Annotated[
         str, BeforeValidator(lambda text: text or ""), OfValues(HIDDEN)
     ] = Field(description="Why the job failed, for its owner; empty otherwise.")
+    human_readable_error_sentence: Annotated[StoredSentence, OfValues()] = Field(
+        None, validation_alias="human_readable_error"
+    )
     created_on: datetime = Field(validation_alias="created_at")
     updated_on: datetime = Field(validation_alias="updated_at")
     error_code: str | None = Field(
@@ -84,6 +87,9 @@ class JobView(View):
             " jobs."
         ),
     )
+    retry_reason_sentence: Annotated[StoredSentence, OfValues()] = Field(
+        None, validation_alias="retry_reason"
+    )
     expires_on: datetime | None = Field(
         None,
         validation_alias="expires_at",
@@ -111,6 +117,7 @@ class JobView(View):
 class ListedJob(JobView):
     """A job as in a list."""
 
+    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
     error_line: Annotated[str | None, OfValues()] = Field(
         None, description="The line of the error that names the exception; shown to staff."
     )
@@ -126,6 +133,7 @@ class JobDetail(JobView):
     error: Annotated[str | None, OfValues()] = Field(
         None, description="Why the job failed, for its developer; shown to staff."
     )
+    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
     unique_key: Annotated[str | None, OfValues()] = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
     retried_as: int | None = Field(None, description="The newest job that retries this one.")
@@ -173,6 +181,7 @@ class AttemptView(View):
         )
     )
     error: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
+    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
     traceback: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
 
 
@@ -239,6 +248,8 @@ class JobViews:
         detail = _view(JobDetail, job, self._added_to([job]).get(job.id, {}))
         detail.params = shown_parameters(self._registry, job.type, job.params)
         detail.error = job.error if technical else None
+        if not technical:
+            detail.error_sentence = None
         detail.queue_is_paused = job.state is JobState.PENDING and self._database.autocommit(
             queues.is_paused, job.queue
         )
@@ -269,6 +280,8 @@ class JobViews:
         views = self._listed(ListedJob, page.jobs)
         for view, job in zip(views, page.jobs, strict=True):
             view.error_line = error_line(job.error) if technical else None
+            if not technical:
+                view.error_sentence = None
         return JobList(jobs=views, next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
@@ -333,7 +346,7 @@ def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> Attemp
     """Return how each attempt ended; `technical`: with what only staff may see."""
     views = [AttemptView.model_validate(each) for each in attempts]
     for view in () if technical else views:
-        view.error = view.traceback = None
+        view.error = view.error_sentence = view.traceback = None
     return AttemptList(attempts=views)
 
 

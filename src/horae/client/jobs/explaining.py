@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why
+from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why, stored_text
 from horae.live import LiveStore
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode
@@ -169,7 +169,7 @@ def _ended(job: Job) -> Why:
                 f"It was cancelled{by}.", SentenceCode.JOB_CANCELLED, by=job.cancelled_by
             )
         case _:
-            reason = job.human_readable_error
+            reason = stored_text(job.human_readable_error)
             text = Sentence(
                 f"It failed: {reason}" if reason else "It failed.",
                 SentenceCode.JOB_FAILED,

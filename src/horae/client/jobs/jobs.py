@@ -94,6 +94,7 @@ from horae.errors import (
 )
 from horae.live import LiveStore
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Database, Reads, SameDatabase, conflicts_as_busy, repeatable
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import JobFilter, PastAttempt, logs, owed_hooks, reading, rescheduling
@@ -765,7 +766,9 @@ class Jobs:
         `InvalidRequest`.
         """
         if run_at is None and delay is None:
-            raise InvalidRequest("name the new time: run_at or delay")
+            raise InvalidRequest(
+                Sentence("name the new time: run_at or delay", SentenceCode.VALUE_RUN_AT_OR_DELAY)
+            )
         when = StartOptions(run_at=run_at, delay=delay)
         job = self._read(job_id, owner)
         change = LoggedChange(
@@ -1125,7 +1128,12 @@ class Jobs:
         """Make all pending jobs that meet the filter due at `run_at`, or at `delay` from now."""
         run_at, delay = which.pop("run_at", None), which.pop("delay", None)
         if (run_at is None) == (delay is None):
-            raise InvalidRequest("name the new time of the jobs: either run_at or delay")
+            raise InvalidRequest(
+                Sentence(
+                    "name the new time of the jobs: either run_at or delay",
+                    SentenceCode.VALUE_RUN_AT_OR_DELAY,
+                )
+            )
         given = StartOptions(run_at=run_at, delay=delay)
         when = given.run_at or self._database.autocommit(
             searching.moment_in, given.delay_seconds or 0.0

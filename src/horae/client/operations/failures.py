@@ -16,6 +16,7 @@ from horae.domain.jobs import (
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import did_you_mean, quoted
+from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import Reads
 from horae.storage.jobs.search.searching import moment_in
 from horae.storage.operations import RecentDeployment, failures
@@ -72,7 +73,13 @@ def failures_since(
     """
     length = parse_duration("since", period)
     if not timedelta() < length <= LONGEST_PERIOD:
-        raise InvalidRequest(f"since: expected more than zero and at most {LONGEST_PERIOD.days} d")
+        raise InvalidRequest(
+            Sentence(
+                f"since: expected more than zero and at most {LONGEST_PERIOD.days} d",
+                SentenceCode.VALUE_LENGTH,
+                days=LONGEST_PERIOD.days,
+            )
+        )
     deployed = reads.autocommit(failures.deployed, LONGEST_PERIOD.total_seconds())
     chosen: RecentDeployment | None = None
     if deployment is not None:
@@ -81,9 +88,13 @@ def failures_since(
         )
         if chosen is None:
             raise NotFound(
-                f"there is no deployment {quoted(deployment)} in the last {LONGEST_PERIOD.days}"
-                f" days{did_you_mean(deployment, [each.key for each in deployed])};"
-                " `horae deployments` lists them"
+                Sentence(
+                    f"there is no deployment {quoted(deployment)} in the last {LONGEST_PERIOD.days}"
+                    f" days{did_you_mean(deployment, [each.key for each in deployed])};"
+                    " `horae deployments` lists them",
+                    SentenceCode.DEPLOYMENT_MISSING,
+                    deployment=deployment,
+                )
             )
         now = reads.autocommit(moment_in, 0.0)
         length = min(now - chosen.at + length, LONGEST_PERIOD)

@@ -106,7 +106,10 @@ def _find_times(
         )
     if rules.finish_trigger is not None:
         raise InvalidRequest(
-            "an interval counted from the finish has no past times to backfill; or set fixed"
+            Sentence(
+                "an interval counted from the finish has no past times to backfill; or set fixed",
+                SentenceCode.VALUE_BACKFILL_NEEDS_FIXED,
+            )
         )
     start, end = wanted.start.astimezone(UTC), wanted.end.astimezone(UTC)
     if start >= end:

@@ -12,6 +12,7 @@ from typing import Final
 from horae.domain.schedules import Rules, calendars_in
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
+from horae.sentences import Sentence, SentenceCode
 from horae.types import Registry
 
 AHEAD: Final = timedelta(days=400)
@@ -69,8 +70,12 @@ def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) 
     for name in calendars_in(rules.exclude):
         if name not in registry.calendars:
             raise InvalidRequest(
-                f"the days that {name} excludes are asked of that function, which this process does"
-                " not know; on the command line --app names the application"
+                Sentence(
+                    f"the days that {name} excludes are asked of that function, which this process"
+                    " does not know; on the command line --app names the application",
+                    SentenceCode.VALUE_CALENDAR_ELSEWHERE,
+                    name=name,
+                )
             )
         days |= _ask(name, registry, window)
     return frozenset(days)
@@ -82,6 +87,12 @@ def _ask(name: str, registry: Registry, days: Iterable[date]) -> set[date]:
     try:
         return {day for day in days if function(day)}
     except Exception as error:
+        what = f"{type(error).__name__}: {error}"
         raise InvalidRequest(
-            f"calendar function {name} failed: {type(error).__name__}: {error}"
+            Sentence(
+                f"calendar function {name} failed: {what}",
+                SentenceCode.VALUE_CALENDAR_FAILED,
+                name=name,
+                error=what,
+            )
         ) from error

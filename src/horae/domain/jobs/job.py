@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs.limits import code_of
+from horae.domain.jobs.stored_texts import DIED_TEXT, quarantine_text
 
 R_co = TypeVar("R_co", covariant=True, default=Any)
 JobId = NewType("JobId", int)
@@ -340,9 +341,9 @@ def decide(claim: Claim, outcome: Outcome, backoff: Backoff, rng: Random) -> Set
             return _fail_or_retry(claim, outcome, kind, JobEvent.RETRY, delay)
         case Crashed(error, crashes):
             if crashes >= MAX_CRASHES:
-                error = f"{error}; quarantined after {crashes} crashes"
+                error = quarantine_text(error, crashes)
                 claim = claim._replace(max_attempts=claim.attempt)
-            failure = Failed(error, "The process that ran this job stopped unexpectedly.")
+            failure = Failed(error, DIED_TEXT)
             delay = retry_delay(claim.attempt, backoff, rng)
             return _fail_or_retry(claim, failure, AttemptOutcome.CRASHED, JobEvent.RESCUE, delay)
         case StoppedEarly(again=False):

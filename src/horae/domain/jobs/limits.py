@@ -33,7 +33,8 @@ EXPIRED: Final = TimeLimit(
     "expired: the job had not begun by the time at which it expires",
     "This job was not started in time, so it was not run at all.",
 )
-_CODES: Final = {limit.error: limit.code for limit in (HARD, OF_SCHEDULE, PENDING, EXPIRED)}
+LIMITS: Final = (HARD, OF_SCHEDULE, PENDING, EXPIRED)
+_CODES: Final = {limit.error: limit.code for limit in LIMITS}
 
 
 def code_of(error: str | None) -> str | None:

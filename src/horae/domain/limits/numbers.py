@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode, between, one_of
 
 Window: TypeAlias = Literal["bucket", "sliding"]
 OnReached: TypeAlias = Literal["wait", "discard"]
@@ -116,23 +117,34 @@ def numbers_of(
 ) -> LimitNumbers:
     """Parse the options of a limit. Raises `InvalidRequest`, which names the allowed forms."""
     if on_reached not in get_args(OnReached):
-        raise InvalidRequest(f"on_reached is {quoted(on_reached)}, expected 'wait' or 'discard'")
+        raise InvalidRequest(one_of("on_reached", on_reached, get_args(OnReached)))
     stored: OnReached | None = "discard" if on_reached == "discard" else None
     if (rate is None) == (concurrency is None):
         raise InvalidRequest(
-            "a limit has either rate= or concurrency=; for both, declare two limits"
+            Sentence(
+                "a limit has either rate= or concurrency=; for both, declare two limits",
+                SentenceCode.VALUE_RATE_OR_CONCURRENCY,
+            )
         )
     if concurrency is not None:
         if burst is not None or window is not None:
-            raise InvalidRequest("burst and window belong to a rate, not to a concurrency")
+            raise InvalidRequest(
+                Sentence(
+                    "burst and window belong to a rate, not to a concurrency",
+                    SentenceCode.VALUE_ONLY_OF_RATE,
+                )
+            )
         return LimitNumbers(concurrency=_amount("concurrency", concurrency), on_reached=stored)
     amount, period = _rate(rate)
     if window not in (None, *get_args(Window)):
-        raise InvalidRequest(f"window is {quoted(window)}, expected 'bucket' or 'sliding'")
+        raise InvalidRequest(one_of("window", window, get_args(Window)))
     if window == "sliding":
         if burst is not None:
             raise InvalidRequest(
-                'a sliding window has no burst; leave it out, or leave out window="sliding"'
+                Sentence(
+                    'a sliding window has no burst; leave it out, or leave out window="sliding"',
+                    SentenceCode.VALUE_BURST_OF_SLIDING,
+                )
             )
         return LimitNumbers(amount=amount, period=period, window="sliding", on_reached=stored)
     return LimitNumbers(
@@ -149,29 +161,38 @@ def _rate(given: object) -> tuple[int, int]:
     found = _RATE.fullmatch(given) if isinstance(given, str) else None
     if found is None:
         raise InvalidRequest(
-            f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}"
+            Sentence(
+                f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}",
+                SentenceCode.VALUE_RATE,
+            )
         )
     amount, unit = int(found[1]), found[2]
     try:
         period = parse_duration("rate", unit if unit[0].isdigit() else f"1{unit}")
     except (InvalidInterval, InvalidRequest):
         raise InvalidRequest(
-            f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected"
-            f" {RATE_FORMS}"
+            Sentence(
+                f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected"
+                f" {RATE_FORMS}",
+                SentenceCode.VALUE_RATE,
+            )
         ) from None
     if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
         raise InvalidRequest(
-            f"rate is {quoted(given)}, expected at least 1 start per period of at most"
-            f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the queue"
+            Sentence(
+                f"rate is {quoted(given)}, expected at least 1 start per period of at most"
+                f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the"
+                " queue",
+                SentenceCode.VALUE_RATE_TOO_SMALL,
+                days=LONGEST_PERIOD.days,
+            )
         )
     return amount, period // MICROSECOND
 
 
 def _amount(name: str, given: object) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
-        raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}"
-        )
+        raise InvalidRequest(between(name, given, 1, LARGEST_AMOUNT))
     return given
 
 

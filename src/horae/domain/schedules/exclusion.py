@@ -65,7 +65,11 @@ def excluded_spans(entries: tuple[str, ...], days: tuple[date, ...], zone: str) 
     """
     if len(entries) > MOST_ENTRIES:
         raise InvalidRequest(
-            f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}"
+            Sentence(
+                f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}",
+                SentenceCode.VALUE_TOO_LONG,
+                bound=str(MOST_ENTRIES),
+            )
         )
     read = [_span(entry, zone) for entry in entries if not entry.startswith(CALENDAR)]
     merged: list[Span] = []

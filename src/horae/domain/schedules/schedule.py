@@ -26,6 +26,7 @@ from horae.domain.schedules.trigger import IntervalTrigger, Trigger
 from horae.domain.times import LONGEST_DURATION, Interval
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.sentences import Sentence, SentenceCode, between, one_of
 
 ScheduleId = NewType("ScheduleId", int)
 DeploymentId = NewType("DeploymentId", int)
@@ -241,21 +242,31 @@ class Rules:
         object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
         object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
         if not self.key:
-            raise _refusal("key", self.key, "a text")
+            raise InvalidRequest("key: expected a text")
         if not 1 <= self.catch_up_limit <= _LARGEST_LIMIT:
-            raise _refusal("catch_up_limit", self.catch_up_limit, f"1 to {_LARGEST_LIMIT}")
+            raise InvalidRequest(between("catch_up_limit", self.catch_up_limit, 1, _LARGEST_LIMIT))
         for name in ("catch_up_window", "max_runtime"):
             length = getattr(self, name)
             if length is not None and not timedelta(0) < length <= LONGEST_DURATION:
-                raise _refusal(
-                    name, length, f"longer than zero, at most {LONGEST_DURATION.days} days"
+                raise InvalidRequest(
+                    f"{name} {length.total_seconds():g}s: expected longer than zero, at most"
+                    f" {LONGEST_DURATION.days} days"
                 )
         if not timedelta(0) <= self.jitter <= LONGEST_DURATION:
-            raise _refusal("jitter", self.jitter, "zero or more")
+            raise InvalidRequest(
+                f"jitter {self.jitter.total_seconds():g}s: expected zero or more, at most"
+                f" {LONGEST_DURATION.days} days"
+            )
         if self.max_retries is not None and self.max_retries < 0:
-            raise _refusal("max_retries", self.max_retries, "0 or more, or None for no limit")
+            raise InvalidRequest(
+                Sentence(
+                    f"max_retries {self.max_retries}: expected 0 or more, or None for no limit",
+                    SentenceCode.VALUE_AT_LEAST,
+                    bound="0",
+                )
+            )
         if self.backoff not in get_args(Growth):
-            raise _refusal("backoff", self.backoff, ", ".join(get_args(Growth)))
+            raise InvalidRequest(one_of("backoff", self.backoff, get_args(Growth)))
         if self.exclude:
             # This refuses what cannot be read.
             excluded_spans(self.exclude, self.calendar_days, self.trigger.timezone)
@@ -266,11 +277,13 @@ class Rules:
             ("catch_up", self.catch_up, CatchUp.LAST),
         ):
             if value != default:
-                raise _refusal(
-                    name,
-                    value.value,
-                    f"{default.value}: an interval counted from the finish has no times that could"
-                    " pass; or set fixed",
+                raise InvalidRequest(
+                    Sentence(
+                        f"{name} {quoted(value.value)}: expected {default.value}: an interval"
+                        " counted from the finish has no times that could pass; or set fixed",
+                        SentenceCode.VALUE_NEEDS_FIXED,
+                        expected=default.value,
+                    )
                 )
 
     @property
@@ -300,10 +313,5 @@ RULE_OPTIONS: Final[Mapping[str, RuleOption]] = {
 
 def _member(choices: type[StrEnum], name: str, value: str) -> StrEnum:
     if value not in list(choices):
-        raise _refusal(name, value, ", ".join(choices))
+        raise InvalidRequest(one_of(name, value, choices))
     return choices(value)
-
-
-def _refusal(name: str, value: object, expected: str) -> InvalidRequest:
-    shown = f"{value.total_seconds():g}s" if isinstance(value, timedelta) else quoted(value)
-    return InvalidRequest(f"{name} {shown}: expected {expected}")

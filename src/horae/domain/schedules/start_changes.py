@@ -22,6 +22,7 @@ from horae.domain.schedules.skipping import gaps_of
 from horae.domain.schedules.tick import Reason
 from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest
+from horae.sentences import Sentence, SentenceCode
 
 
 def change_start(
@@ -54,7 +55,12 @@ def _set_next_start(
     """
     _refuse_if_disabled(snapshot, "next_start")
     if snapshot.executing:
-        raise InvalidRequest("next_start cannot be set while a run executes: its end sets it")
+        raise InvalidRequest(
+            Sentence(
+                "next_start cannot be set while a run executes: its end sets it",
+                SentenceCode.VALUE_WHILE_RUNNING,
+            )
+        )
     start = max(wanted, now)
     if snapshot.rules.finish_trigger is not None:
         return replace(unchanged, next_start=start)
@@ -75,8 +81,11 @@ def _request_skip(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     if snapshot.rules.finish_trigger is not None:
         if snapshot.executing or snapshot.next_start is None:
             raise InvalidRequest(
-                "skip_next cannot be set while a run executes: the next time is counted from its"
-                " end"
+                Sentence(
+                    "skip_next cannot be set while a run executes: the next time is counted from"
+                    " its end",
+                    SentenceCode.VALUE_WHILE_RUNNING,
+                )
             )
         nominal = max(snapshot.next_start, now)
         requested = OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED)
@@ -126,7 +135,10 @@ def _next_run(rules: Rules, mark: datetime) -> datetime:
     nominal = RunTimes(Timeline.of(rules), gaps_of(rules, None)).after(mark)
     if nominal is None:
         raise InvalidRequest(
-            "there is no next run: the schedule's times are over, or all are excluded"
+            Sentence(
+                "there is no next run: the schedule's times are over, or all are excluded",
+                SentenceCode.VALUE_NO_NEXT_RUN,
+            )
         )
     return nominal
 
@@ -134,6 +146,9 @@ def _next_run(rules: Rules, mark: datetime) -> datetime:
 def _refuse_if_disabled(snapshot: ScheduleSnapshot, what: str) -> None:
     if snapshot.disabled is not None:
         raise InvalidRequest(
-            f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume it"
-            " first"
+            Sentence(
+                f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume"
+                " it first",
+                SentenceCode.VALUE_WHILE_DISABLED,
+            )
         )

@@ -2,7 +2,7 @@
 
 import sys
 
-from horae.domain.jobs import Claim, Failed, finished
+from horae.domain.jobs import Claim, Failed, failed_text, finished
 from horae.guarded_log import guarded_log
 from horae.redaction import UNREADABLE
 from horae.resource_shortage import lacks_resource
@@ -12,7 +12,7 @@ from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.outcome import outcome_of
 from horae.storage.engine import is_transient
-from horae.types import Attempt, failed_text
+from horae.types import Attempt
 from horae.types.large_values import LargeValuesUnavailable
 
 log = guarded_log("horae.runtime")

@@ -1,6 +1,10 @@
 """Orders of a node to stop a body, which are raised inside it."""
 
-from horae.domain.jobs import TimeLimit
+from horae.domain.jobs import (
+    NODE_STOPPED_TEXT,
+    OUT_OF_CONTACT_TEXT,
+    TimeLimit,
+)
 from horae.errors import JobStopped, LeaseLost
 
 
@@ -19,12 +23,10 @@ class OutOfTime(JobStopped):
 class Interrupted(JobStopped):
     """The node is shutting down and its grace period is over."""
 
-    reason = "the node stopped before the job ended"
+    reason = NODE_STOPPED_TEXT
 
 
 class OutOfContact(Interrupted):
     """The node cannot reach its database, so other nodes may soon run the job."""
 
-    reason = (
-        "the node lost contact with its database and stopped the job before others might run it"
-    )
+    reason = OUT_OF_CONTACT_TEXT

@@ -3,9 +3,10 @@
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from horae.domain.jobs import (
+    INTERRUPTED_TEXT,
     BodyDecision,
     Cancelled,
     Claim,
@@ -16,6 +17,7 @@ from horae.domain.jobs import (
     Snooze,
     Snoozed,
     StoppedEarly,
+    failed_text,
 )
 from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
@@ -23,9 +25,7 @@ from horae.foreign_files import OF_HORAE
 from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, formatted, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
-from horae.types import Attempt, JobContext, JobType, failed_text
-
-INTERRUPTED_TEXT: Final = "This job was interrupted; please start it again."
+from horae.types import Attempt, JobContext, JobType
 
 log = guarded_log("horae.runtime")
 

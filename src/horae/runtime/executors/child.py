@@ -28,7 +28,12 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any, Final, NamedTuple, cast
 
-from horae.domain.jobs import Failed, NodeId
+from horae.domain.jobs import (
+    NOT_SET_UP_TEXT,
+    Failed,
+    NodeId,
+    failed_text,
+)
 from horae.errors import InvalidJobType
 from horae.guarded_log import guarded_log
 from horae.redaction import error_text, traceback_text
@@ -50,12 +55,11 @@ from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal import ChildJournal
 from horae.storage.engine import Database
-from horae.types import Attempt, Hook, JobType, failed_text
+from horae.types import Attempt, Hook, JobType
 from horae.types.large_values import LargeValues
 from horae.types.logs import JobLogFilter, lines_on_stderr
 from horae.types.parameters import Sealer
 
-NOT_SET_UP_TEXT: Final = "The process that was to run this job could not be set up."
 PARENT_CHECK: Final = 1.0
 """Seconds between two checks whether the parent is alive.
 

@@ -10,7 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from horae.domain.jobs import Failed
+from horae.domain.jobs import (
+    DIED_TEXT,
+    Failed,
+)
 from horae.errors import HoraeError, JobStopped, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import (
@@ -34,8 +37,6 @@ from horae.types import ApplicationHooks, Attempt, Registry
 from horae.types.logs import logs_json
 
 USUAL: Final = ProcessLimits()
-DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
-"""The error text that users read where a child process died, whatever the reason."""
 NOT_READY: Final = (ChildNotReadyError, OSError, MemoryError)
 """Errors after which a body that has not begun may begin later."""
 

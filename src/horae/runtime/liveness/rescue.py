@@ -8,7 +8,17 @@ from random import Random
 from sqlalchemy import Connection
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs import Claim, Crashed, JobId, JobState, NodeId, Settlement, Succeeded, decide
+from horae.domain.jobs import (
+    Claim,
+    Crashed,
+    JobId,
+    JobState,
+    NodeId,
+    Settlement,
+    Succeeded,
+    crash_text,
+    decide,
+)
 from horae.live import LiveReport
 from horae.runtime.bodies import backoff_of, owing
 from horae.runtime.journal import Begun
@@ -76,7 +86,7 @@ class Rescuer:
     def _crash(
         self, claim: Claim, node: NodeId, crashes: int, report: LiveReport | None
     ) -> Settlement:
-        outcome = Crashed(f"node {node} stopped in the middle of the job", crashes + 1)
+        outcome = Crashed(crash_text(node), crashes + 1)
         job_type = self.registry.find(claim.type)
         settlement = owing(decide(claim, outcome, backoff_of(claim, job_type), self.rng), job_type)
         if report is None or report.lease != claim.lease:

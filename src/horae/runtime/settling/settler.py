@@ -14,11 +14,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import AttemptOutcome, JobId, JobState, Settlement
+from horae.domain.jobs import (
+    UNSTORABLE_TEXT,
+    AttemptOutcome,
+    JobId,
+    JobState,
+    Settlement,
+)
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.signals import Signals
@@ -29,7 +34,6 @@ from horae.storage.jobs import ON_ERROR, claims
 from horae.storage.outcomes import Settled, settling
 from horae.types import Observed
 
-UNSTORABLE: Final = "What this job returned cannot be stored."
 log = guarded_log("horae.runtime")
 
 
@@ -171,7 +175,7 @@ class Settler:
 def failure_instead(finished: FinishedRun, error: Exception) -> FinishedRun | None:
     """Return a write failure in place of a rejected result; None if the result is already one."""
     claim, settlement = finished.claim, finished.settlement
-    if settlement is None or settlement.human_readable_error == UNSTORABLE:
+    if settlement is None or settlement.human_readable_error == UNSTORABLE_TEXT:
         return None
     log.error(
         "the result of job %d cannot be stored, so the job is failed", claim.id, exc_info=error
@@ -182,7 +186,7 @@ def failure_instead(finished: FinishedRun, error: Exception) -> FinishedRun | No
         JobState.FAILED,
         AttemptOutcome.FAILED,
         error=type(error).__name__,
-        human_readable_error=UNSTORABLE,
+        human_readable_error=UNSTORABLE_TEXT,
         hook_owed=ON_ERROR,
     )
     return FinishedRun(claim, failure, finished.error)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.cluster import INLINE, Capabilities
-from horae.domain.jobs import NodeId
+from horae.domain.jobs import NODE_DIED_NOTE, NodeId
 from horae.storage.engine import (
     PerDatabase,
     RawStatement,
@@ -133,7 +133,7 @@ DIED_ENTRY: Final = {
     "actor": "horae",
     "action": "node.died",
     "outcome": "done",
-    "note": "It ended without unregistering; its jobs were taken over.",
+    "note": NODE_DIED_NOTE,
 }
 LEFT_ENTRY: Final = {"actor": "horae", "action": "node.left", "outcome": "done"}
 """The entry of a node that has unregistered, so that it stays known when it was up."""

@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import (
     AWAITED_BY_JOBS,
+    DEPENDENCY_FAILED_TEXT,
     REPORTED,
     JobEvent,
     JobState,
@@ -171,7 +172,7 @@ FAIL_WAITING: Final = _end_waiting(
     JobEvent.EXPIRE,
     {
         "error": _reason.c.reason,
-        "human_readable_error": literal("A job that this one waited for did not finish."),
+        "human_readable_error": literal(DEPENDENCY_FAILED_TEXT),
         "hook_owed": literal(ON_ERROR),
     },
 )

@@ -1,4 +1,4 @@
-import type { JobDetail } from '@horae/vue'
+import type { Job, JobDetail } from '@horae/vue'
 
 import type { ErrorGroup } from '@/api/model'
 import { client } from '@/api/server'
@@ -52,11 +52,10 @@ export function countsByType(groups: readonly ErrorGroup[]): TypeCount[] {
 export type GroupAction = 'retry' | 'delete'
 
 /** A job that a change would reach, as it is shown before. */
-export interface Reached {
-  readonly id: number
-  readonly owner: string | null
-  readonly human_readable_error: string
-}
+export type Reached = Pick<
+  Job,
+  'id' | 'owner' | 'human_readable_error' | 'human_readable_error_sentence'
+>
 
 export interface GroupPreview extends MatchingCount {
   readonly newest: readonly Reached[]

@@ -19,5 +19,8 @@ export type SentenceTexts = Readonly<
   Record<components['schemas']['SentenceCode'], (values: SentenceValues) => string>
 >
 
-/** Errors of searches and of values stay as the server writes them: these are English already, and name no time. */
-export type EnglishSentences = Omit<SentenceTexts, `${'query' | 'value'}_${string}`>
+/** What names no time stays as the server writes it, in English: refusals, and what is stored with jobs. */
+export type EnglishSentences = Omit<
+  SentenceTexts,
+  `${'query' | 'refused' | 'stored' | 'value'}_${string}`
+>

@@ -7,7 +7,14 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
-from horae.api.models import OfValues, RequestModel, Storable, View, attributes
+from horae.api.models import (
+    OfValues,
+    RequestModel,
+    Storable,
+    StoredSentence,
+    View,
+    attributes,
+)
 from horae.api.problems import document_errors
 from horae.client.operations import filter_changes, shown_names
 
@@ -63,6 +70,7 @@ class AuditItem(View):
     )
     outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
+    note_sentence: StoredSentence = Field(None, validation_alias="note")
     channel: str | None = Field(
         description="The channel of the request: `dashboard`, `http`, `cli` or `python`."
     )

@@ -76,7 +76,12 @@ def time_of(field: Field, value: str, zone: tzinfo) -> InTime:
     start_ = None if low is None else low[1 if ends.strictly else 0]
     end_ = None if high is None else high[0 if ends.strictly else 1]
     if isinstance(start_, DayAgo) and start_.days < 0:
-        raise InvalidRequest("that is after today; write >=today for the jobs of today")
+        raise InvalidRequest(
+            Sentence(
+                "that is after today; write >=today for the jobs of today",
+                SentenceCode.QUERY_AFTER_TODAY,
+            )
+        )
     if start_ is not None and end_ is not None and _is_not_before(start_, end_):
         raise InvalidRequest(
             Sentence(

@@ -105,7 +105,11 @@ def parse_query(text: object, *, technical: bool = True, zone: str = "UTC") -> Q
         )
     if not is_storable(text):
         raise InvalidQuery(
-            "the query has a character that no job can contain, such as NUL", text=text
+            Sentence(
+                "the query has a character that no job can contain, such as NUL",
+                SentenceCode.QUERY_CHARACTER,
+            ),
+            text=text,
         )
     terms = tuple(_terms(text, days))
     if not terms:
@@ -193,7 +197,11 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
     value = _value(found["value"])
     if not value.text:
         if operator is None:
-            raise InvalidRequest("expected a term such as owner:alice after the -")
+            raise InvalidRequest(
+                Sentence(
+                    "expected a term such as owner:alice after the -", SentenceCode.QUERY_MINUS
+                )
+            )
         raise InvalidRequest(
             Sentence(
                 f"the value is missing; write it after {operator} without a space",
@@ -217,7 +225,12 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
             )
         value = _Value(operator + value.text, value.is_quoted, ())
     if len(value.items) > 1 and '"' in found["value"] and field not in _WITH_LIST:
-        raise InvalidRequest(f"{name} takes one value; put the whole of it in quotes")
+        raise InvalidRequest(
+            Sentence(
+                f"{name} takes one value; put the whole of it in quotes",
+                SentenceCode.QUERY_ONE_VALUE,
+            )
+        )
     if field is None:
         return HasParameter(_path(name), _literals(value))
     if field in _TIMES:
@@ -249,7 +262,7 @@ def _value(written: str) -> _Value:
 
 def _text_or_id(value: _Value) -> Condition:
     if len(value.items) > 1 and '"' in value.text:
-        raise InvalidRequest("put the whole text in quotes")
+        raise InvalidRequest(Sentence("put the whole text in quotes", SentenceCode.QUERY_ONE_VALUE))
     number = value.text.removeprefix("#")
     if not value.is_quoted and _is_id(number):
         return HasId((int(number),))
@@ -275,15 +288,28 @@ def _path(field: str) -> tuple[str, ...]:
         )
     if not all(names):
         raise InvalidRequest(
-            "expected params.NAME, or params.NAME.NAME for a value within a parameter"
+            Sentence(
+                "expected params.NAME, or params.NAME.NAME for a value within a parameter",
+                SentenceCode.QUERY_PATH,
+            )
         )
     if "\\" in field:
         # SQLite 3.45 and later read `pass\u0077ord` in a path as `password`, which may be a secret.
         raise InvalidRequest(
-            "a name in the path of a parameter cannot have a backslash; write it without escapes"
+            Sentence(
+                "a name in the path of a parameter cannot have a backslash; write it without"
+                " escapes",
+                SentenceCode.QUERY_PATH,
+            )
         )
     if len(names) > MOST_NAMES:
-        raise InvalidRequest(f"the path of a parameter has at most {MOST_NAMES} names")
+        raise InvalidRequest(
+            Sentence(
+                f"the path of a parameter has at most {MOST_NAMES} names",
+                SentenceCode.QUERY_PATH_TOO_LONG,
+                most=MOST_NAMES,
+            )
+        )
     return tuple(names)
 
 
@@ -344,7 +370,11 @@ def _names(field: Field, value: _Value) -> Condition:
         text = item.removesuffix("*") if may_begin else item
         if len(text) > LONGEST_NAME:
             raise InvalidRequest(
-                f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible"
+                Sentence(
+                    f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible",
+                    SentenceCode.VALUE_TOO_LONG,
+                    bound=str(LONGEST_NAME),
+                )
             )
         if may_begin and "*" in text:
             raise InvalidRequest(
@@ -354,7 +384,11 @@ def _names(field: Field, value: _Value) -> Condition:
                 )
             )
         if not text:
-            raise InvalidRequest("expected the beginning of a name before the *")
+            raise InvalidRequest(
+                Sentence(
+                    "expected the beginning of a name before the *", SentenceCode.QUERY_STAR_ALONE
+                )
+            )
         (texts if text == item else prefixes).append(text)
     return Is(field, tuple(texts), tuple(prefixes))
 
@@ -391,7 +425,13 @@ def _durations(field: Field, value: _Value) -> Condition:
     most = parse_duration(field, ends.high) if ends.high else None
     if least is not None and most is not None and least > most:
         raise InvalidRequest(
-            f"{quoted(ends.low)} is longer than {quoted(ends.high)}; write the shorter one first"
+            Sentence(
+                f"{quoted(ends.low)} is longer than {quoted(ends.high)}; write the shorter one"
+                " first",
+                SentenceCode.QUERY_LONGER_FIRST,
+                low=ends.low,
+                high=ends.high,
+            )
         )
     return Lasted(field, least, most, strictly=ends.strictly)
 
@@ -407,7 +447,12 @@ def _attempts(_field: Field, value: _Value) -> Condition:
         least = None if least is None else least + 1
         most = None if most is None else most - 1
     if most is not None and most < (least or 0):
-        raise InvalidRequest("there is no such number of attempts; write the smaller number first")
+        raise InvalidRequest(
+            Sentence(
+                "there is no such number of attempts; write the smaller number first",
+                SentenceCode.QUERY_NO_SUCH_NUMBER,
+            )
+        )
     return Attempted(least, most)
 
 

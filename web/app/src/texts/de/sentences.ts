@@ -1,7 +1,10 @@
 import { plural, rateText } from '@/format/number'
 import type { SentenceTexts, SentenceValues } from '../sentenceTexts'
+import { refusals } from './refusals'
 
 export const sentences: SentenceTexts = {
+  ...refusals,
+
   job_cancelled: (v) => `Er wurde${by(v)} abgebrochen.`,
   job_cancelled_stopping: (v) =>
     `Er wurde${by(v)} abgebrochen, und seine Funktion hat noch nicht angehalten.`,
@@ -250,38 +253,6 @@ export const sentences: SentenceTexts = {
     `Der Job ${v.text('job')} kann nicht wiederholt werden: Der Job ${v.text('repetition')} hat ihn wiederholt und wurde auch nicht fertig; wiederholen Sie diesen.`,
   max_job_count: (v) =>
     `„${v.text('owner')}“ hat schon ${plural(v.number('most'), 'wartenden oder laufenden Job', 'wartende oder laufende Jobs')} vom Typ „${v.text('type')}“, mehr erlaubt er nicht.`,
-  query_at: (v) => `${v.has('term') ? `${v.text('term')}: ` : ''}${v.text('problem')}`,
-  query_duration: () => 'erwartet wird ein Bereich von Dauern wie >30s, <5m oder 30s..5m',
-  query_empty: (v) =>
-    `die Suche ist leer; schreiben Sie Bedingungen wie type:import* state:failed; Felder sind ${v.text('fields')}`,
-  query_field_unknown: (v) =>
-    `das Feld ${v.text('field')} gibt es nicht${meant(v)}; Felder sind ${v.text('fields')}; setzen Sie einen Text mit Doppelpunkt in Anführungszeichen`,
-  query_group: () => 'erwartet wird die Nummer einer Gruppe wie group:12',
-  query_job: () => 'erwartet wird die Nummer eines Jobs wie id:4711, oder id:4711,4712',
-  query_name_missing: () =>
-    'ein Name fehlt; Namen werden durch ein Komma getrennt, ohne Leerzeichen',
-  query_number: () => 'erwartet wird eine Anzahl Versuche wie attempts:3 oder attempts>=3',
-  query_operator: (v) =>
-    `${v.text('operator')} vergleicht ${v.text('fields')}; schreiben Sie ${v.text('instead')}`,
-  query_parameter_secret: (v) =>
-    `params.${v.text('name')}: nach geheimen Parametern kann nicht gesucht werden`,
-  query_parameter_unknown: (v) =>
-    `params.${v.text('name')}: kein Jobtyp, den dieses Programm deklariert, hat diesen Parameter in einem Pydantic-Modell oder als Argument${meant(v)}`,
-  query_quotes: () =>
-    'Anführungszeichen umschließen einen ganzen Wert wie in owner:"Ann Lee" und werden geschlossen; darin steht \\" für ein Anführungszeichen',
-  query_range_empty: () => 'der Bereich hat weder Anfang noch Ende',
-  query_range_reversed: (v) =>
-    `„${v.text('low')}“ liegt nicht vor „${v.text('high')}“; schreiben Sie den früheren Wert zuerst`,
-  query_star: () =>
-    '* ist nur am Ende erlaubt; setzen Sie einen Wert, der es enthält, in Anführungszeichen',
-  query_state: (v) => `den Zustand gibt es nicht${meant(v)}; erlaubt sind ${v.text('states')}`,
-  query_time: () =>
-    'erwartet wird ein Tag wie 2026-11-22, today oder yesterday, oder ein Bereich von Tagen, Zeiten oder Altern: 2026-11-01..2026-11-22, >="2026-11-22 10:00", >2h (länger her als zwei Stunden), <2h',
-  query_too_long: (v) =>
-    `die Suche hat ${v.count('count')} Zeichen; erlaubt sind höchstens ${v.count('most')}`,
-  query_too_many: (v) => `die Suche hat mehr als ${v.text('most')} Bedingungen`,
-  query_value_missing: (v) =>
-    `der Wert fehlt; schreiben Sie ihn ohne Leerzeichen nach ${v.text('operator')}`,
   schedule_changed: (v) =>
     `Der Zeitplan „${v.text('schedule')}“ wurde geändert, seit Sie ihn gelesen haben: Lesen Sie ihn neu, und entscheiden Sie dann.`,
   schedule_declared: (v) =>
@@ -291,38 +262,6 @@ export const sentences: SentenceTexts = {
   schedule_missing: (v) => `Den Zeitplan „${v.text('schedule')}“ gibt es nicht.`,
   schedule_running: (v) =>
     `Der Zeitplan „${v.text('schedule')}“ läuft gerade, als Job ${v.text('job')}.`,
-  value_above: (v) => `Der Wert muss größer als ${v.text('bound')} sein.`,
-  value_at_least: (v) => `Der Wert muss mindestens ${v.text('bound')} sein.`,
-  value_at_most: (v) => `Der Wert darf höchstens ${v.text('bound')} sein.`,
-  value_backfill_later: () => 'Das Ende liegt in der Zukunft; wählen Sie einen früheren Zeitpunkt.',
-  value_backfill_reversed: () => 'Das Ende liegt nicht nach dem Anfang.',
-  value_backfill_too_many: (v) =>
-    `${plural(v.number('count'), 'Zeit ist', 'Zeiten sind')} zu viele, erlaubt sind höchstens ${v.count('most')}; wählen Sie einen kürzeren Bereich.`,
-  value_below: (v) => `Der Wert muss kleiner als ${v.text('bound')} sein.`,
-  value_exclude: (v) =>
-    `„${v.text('text')}“: erwartet wird ein Datum wie 2026-12-24, ein Bereich wie 2026-12-24..2026-12-26, oder zwei Zeitpunkte mit Zeitzone und .. dazwischen.`,
-  value_exclude_reversed: (v) => `Der Bereich „${v.text('text')}“ endet, bevor er beginnt.`,
-  value_interval: (v) =>
-    `„${v.text('text')}“ lässt sich nicht als Dauer lesen; schreiben Sie etwa 30s, 10m, 1h30m, 2 days, 1 month oder PT90M.`,
-  value_interval_mixed: () =>
-    'Monate, Tage und Zeit lassen sich nicht mischen; verwenden Sie nur eines davon.',
-  value_interval_too_long: (v) => `„${v.text('text')}“ ist länger als 100 Jahre.`,
-  value_interval_zero: () => 'Die Dauer muss länger als null sein.',
-  value_job_type: (v) => `Den Jobtyp „${v.text('type')}“ kennt dieser Server nicht.`,
-  value_missing: () => 'Der Wert fehlt.',
-  value_not_boolean: () => 'Der Wert muss wahr oder falsch sein.',
-  value_not_integer: () => 'Der Wert muss eine ganze Zahl sein.',
-  value_not_list: () => 'Der Wert muss eine Liste sein.',
-  value_not_number: () => 'Der Wert muss eine Zahl sein.',
-  value_not_object: () => 'Der Wert muss ein Objekt sein.',
-  value_not_one_of: (v) => `Der Wert muss einer von diesen sein: ${v.text('bound')}.`,
-  value_not_text: () => 'Der Wert muss ein Text sein.',
-  value_not_time: () => 'Der Wert muss Datum und Uhrzeit sein, etwa 2026-11-28T12:00:00Z.',
-  value_too_long: (v) => `Der Wert darf höchstens ${v.text('bound')} Zeichen oder Elemente haben.`,
-  value_too_short: (v) => `Der Wert braucht mindestens ${v.text('bound')} Zeichen oder Elemente.`,
-  value_unknown: () => 'Dieser Name ist hier nicht bekannt.',
-  value_zone: (v) =>
-    `Die Zeitzone „${v.text('zone')}“ ist unbekannt; schreiben Sie etwa Europe/Berlin.`,
 }
 
 const STATES: Readonly<Record<string, string>> = {
@@ -393,8 +332,4 @@ function runs(v: SentenceValues): string {
 
 function hint(v: SentenceValues): string {
   return v.has('instead') ? `; schreiben Sie ${v.text('instead')}` : ''
-}
-
-function meant(v: SentenceValues): string {
-  return v.has('meant') ? `; meinten Sie „${v.text('meant')}“?` : ''
 }

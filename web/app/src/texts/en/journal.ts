@@ -36,6 +36,9 @@ export const journal = {
   schedule: (id: string) => `schedule #${id}`,
   onlyThis: (target: string) => `Only changes of ${target}`,
   allValues: (count: number) => plural(count, 'value'),
+  /** Without a word the code itself is shown. */
+  actions: {} as Readonly<Record<string, string>>,
+  outcomes: {} as Readonly<Record<string, string>>,
   from_: 'from',
   to_: 'to',
   nothing: 'none',

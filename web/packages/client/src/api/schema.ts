@@ -1400,6 +1400,7 @@ export interface components {
              * @description Shown to staff.
              */
             error: string | null;
+            error_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Finished On
              * Format: date-time
@@ -1460,6 +1461,7 @@ export interface components {
             id: number;
             /** Note */
             note: string | null;
+            note_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Outcome
              * @description `done`, or the error code of the response.
@@ -1803,6 +1805,7 @@ export interface components {
              * @description The class of the exception; null if the job failed without one.
              */
             error_class: string | null;
+            error_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * First On
              * Format: date-time
@@ -2123,6 +2126,7 @@ export interface components {
              * @description The limit that has ended the job, for programs: `expired`, `pending_timeout`, `hard_time_limit` or `schedule_time_limit`; null for other jobs.
              */
             error_code?: string | null;
+            error_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Expires On
              * @description When the job fails if it has not begun; null: never.
@@ -2143,6 +2147,7 @@ export interface components {
              * @description Why the job failed, for its owner; empty otherwise.
              */
             human_readable_error: string;
+            human_readable_error_sentence?: components["schemas"]["SentenceItem"] | null;
             /** Id */
             id: number;
             /**
@@ -2199,6 +2204,7 @@ export interface components {
              * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
              */
             retry_reason?: string | null;
+            retry_reason_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Schedule Id
              * @description The schedule that it was started for.
@@ -2317,6 +2323,7 @@ export interface components {
              * @description Why the job failed, for its owner; empty otherwise.
              */
             human_readable_error: string;
+            human_readable_error_sentence?: components["schemas"]["SentenceItem"] | null;
             /** Id */
             id: number;
             /**
@@ -2347,6 +2354,7 @@ export interface components {
              * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
              */
             retry_reason?: string | null;
+            retry_reason_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Schedule Id
              * @description The schedule that it was started for.
@@ -2635,6 +2643,7 @@ export interface components {
              * @description The line of the error that names the exception; shown to staff.
              */
             error_line?: string | null;
+            error_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Expires On
              * @description When the job fails if it has not begun; null: never.
@@ -2655,6 +2664,7 @@ export interface components {
              * @description Why the job failed, for its owner; empty otherwise.
              */
             human_readable_error: string;
+            human_readable_error_sentence?: components["schemas"]["SentenceItem"] | null;
             /** Id */
             id: number;
             /**
@@ -2685,6 +2695,7 @@ export interface components {
              * @description Why the job is pending again; its next attempt is due at `due_on`. Null for other jobs.
              */
             retry_reason?: string | null;
+            retry_reason_sentence?: components["schemas"]["SentenceItem"] | null;
             /**
              * Schedule Id
              * @description The schedule that it was started for.
@@ -3885,7 +3896,7 @@ export interface components {
          * @description What a sentence says. A text of the dashboard in each language belongs to each code.
          * @enum {string}
          */
-        SentenceCode: "job_cancelled" | "job_cancelled_stopping" | "job_deleted" | "job_ended_stopping" | "job_expired" | "job_failed" | "job_finished" | "job_held_by_limit" | "job_in_full_queue" | "job_limits_elsewhere" | "job_needs_node" | "job_needs_queue_served" | "job_needs_type_known" | "job_next" | "job_next_attempt" | "job_planned" | "job_queue_paused" | "job_runs" | "job_sent" | "job_stopping" | "job_unfiled" | "job_unsent" | "job_waits_for_group" | "job_waits_for_jobs" | "job_waits_for_slot" | "everything_paused" | "reckoned_by_free_slot" | "reckoned_by_limit" | "reckoned_by_pace" | "reckoned_by_plan" | "until_job_ends" | "until_jobs_end" | "until_moment" | "clock_set_back" | "due_work" | "everything_paused_since" | "hooks_left" | "many" | "more_schedules_paused" | "node_dead" | "node_dead_unrescued" | "node_died" | "nodes_without_scheduler" | "nodes_without_worker" | "nothing_claimed" | "queue_late" | "queue_paused_since" | "rows_unreadable" | "schedule_failing" | "schedule_gave_up" | "schedule_missed" | "schedule_overdue" | "schedule_paused_since" | "schedule_until" | "schedules_type_unknown" | "schema_newer" | "schema_old" | "type_failing" | "waits_in_circle" | "waits_take_up_limit" | "work_queue_unserved" | "work_type_unknown" | "work_unsent" | "work_without_node" | "work_without_worker" | "fate_no_job" | "fate_of_jobs" | "fate_part" | "death_by_lock" | "death_by_lock_and_silence" | "death_by_process" | "death_by_silence" | "do_add_slots" | "do_cancel_a_wait" | "do_check_broker" | "do_list_schedules" | "do_look_at_failures" | "do_migrate" | "do_migrate_file" | "do_nothing_jobs_move" | "do_nothing_row_goes" | "do_read_last_lines" | "do_read_logs" | "do_read_logs_of_queue" | "do_repair_rows" | "do_replace_program" | "do_resume_everything" | "do_resume_queue" | "do_resume_schedule" | "do_run_declaring_node" | "do_run_or_clean" | "do_run_or_delete_schedules" | "do_run_schedule" | "do_see_errors" | "do_see_errors_and_resume" | "do_serve_queue" | "do_set_clock" | "do_start_node" | "do_start_node_for_intervals" | "do_start_scheduler" | "do_start_worker" | "do_upgrade_program" | "clocks_follow_wall" | "clocks_in_gap_and_fold" | "times_left_out" | "times_twice" | "cron_characters" | "cron_field" | "cron_fields" | "cron_item" | "cron_names" | "cron_never" | "cron_never_again" | "cron_out_of_range" | "cron_range_reversed" | "cron_step_too_long" | "cron_step_zero" | "cron_whole" | "cron_words" | "group_not_cancellable" | "job_missing" | "job_not_cancellable" | "job_not_deletable" | "job_not_reschedulable" | "job_not_retryable" | "job_retried_already" | "max_job_count" | "query_at" | "query_duration" | "query_empty" | "query_field_unknown" | "query_group" | "query_job" | "query_name_missing" | "query_number" | "query_operator" | "query_parameter_unknown" | "query_quotes" | "query_range_empty" | "query_range_reversed" | "query_parameter_secret" | "query_star" | "query_state" | "query_time" | "query_too_long" | "query_too_many" | "query_value_missing" | "schedule_changed" | "schedule_declared" | "schedule_exists" | "schedule_missing" | "schedule_running" | "deployment_missing" | "group_missing" | "value_above" | "value_at_least" | "value_at_most" | "value_below" | "value_backfill_later" | "value_backfill_reversed" | "value_backfill_too_many" | "value_exclude" | "value_exclude_reversed" | "value_interval" | "value_interval_mixed" | "value_interval_too_long" | "value_interval_zero" | "value_job_type" | "value_missing" | "value_not_boolean" | "value_not_integer" | "value_not_list" | "value_not_number" | "value_not_object" | "value_not_one_of" | "value_not_text" | "value_not_time" | "value_too_long" | "value_too_short" | "value_unknown" | "value_zone";
+        SentenceCode: "job_cancelled" | "job_cancelled_stopping" | "job_deleted" | "job_ended_stopping" | "job_expired" | "job_failed" | "job_finished" | "job_held_by_limit" | "job_in_full_queue" | "job_limits_elsewhere" | "job_needs_node" | "job_needs_queue_served" | "job_needs_type_known" | "job_next" | "job_next_attempt" | "job_planned" | "job_queue_paused" | "job_runs" | "job_sent" | "job_stopping" | "job_unfiled" | "job_unsent" | "job_waits_for_group" | "job_waits_for_jobs" | "job_waits_for_slot" | "everything_paused" | "reckoned_by_free_slot" | "reckoned_by_limit" | "reckoned_by_pace" | "reckoned_by_plan" | "until_job_ends" | "until_jobs_end" | "until_moment" | "clock_set_back" | "due_work" | "everything_paused_since" | "hooks_left" | "many" | "more_schedules_paused" | "node_dead" | "node_dead_unrescued" | "node_died" | "nodes_without_scheduler" | "nodes_without_worker" | "nothing_claimed" | "queue_late" | "queue_paused_since" | "rows_unreadable" | "schedule_failing" | "schedule_gave_up" | "schedule_missed" | "schedule_overdue" | "schedule_paused_since" | "schedule_until" | "schedules_type_unknown" | "schema_newer" | "schema_old" | "type_failing" | "waits_in_circle" | "waits_take_up_limit" | "work_queue_unserved" | "work_type_unknown" | "work_unsent" | "work_without_node" | "work_without_worker" | "fate_no_job" | "fate_of_jobs" | "fate_part" | "death_by_lock" | "death_by_lock_and_silence" | "death_by_process" | "death_by_silence" | "do_add_slots" | "do_cancel_a_wait" | "do_check_broker" | "do_list_schedules" | "do_look_at_failures" | "do_migrate" | "do_migrate_file" | "do_nothing_jobs_move" | "do_nothing_row_goes" | "do_read_last_lines" | "do_read_logs" | "do_read_logs_of_queue" | "do_repair_rows" | "do_replace_program" | "do_resume_everything" | "do_resume_queue" | "do_resume_schedule" | "do_run_declaring_node" | "do_run_or_clean" | "do_run_or_delete_schedules" | "do_run_schedule" | "do_see_errors" | "do_see_errors_and_resume" | "do_serve_queue" | "do_set_clock" | "do_start_node" | "do_start_node_for_intervals" | "do_start_scheduler" | "do_start_worker" | "do_upgrade_program" | "clocks_follow_wall" | "clocks_in_gap_and_fold" | "times_left_out" | "times_twice" | "cron_characters" | "cron_field" | "cron_fields" | "cron_item" | "cron_names" | "cron_never" | "cron_never_again" | "cron_out_of_range" | "cron_range_reversed" | "cron_step_too_long" | "cron_step_zero" | "cron_whole" | "cron_words" | "group_not_cancellable" | "job_missing" | "job_not_cancellable" | "job_not_deletable" | "job_not_reschedulable" | "job_not_retryable" | "job_retried_already" | "max_job_count" | "query_after_today" | "query_at" | "query_character" | "query_duration" | "query_empty" | "query_field_unknown" | "query_group" | "query_job" | "query_longer_first" | "query_minus" | "query_name_missing" | "query_no_such_number" | "query_number" | "query_one_value" | "query_operator" | "query_parameter_unknown" | "query_path" | "query_path_too_long" | "query_quotes" | "query_range_empty" | "query_range_reversed" | "query_parameter_secret" | "query_star" | "query_star_alone" | "query_state" | "query_time" | "query_too_long" | "query_too_many" | "query_value_missing" | "refused_database_down" | "refused_database_refuses" | "refused_database_unusable" | "refused_deployment_ended" | "refused_duplicate" | "refused_group_not_open" | "refused_internal" | "refused_limit_missing" | "refused_no_tokens" | "refused_not_logged_in" | "refused_queue_undeclared" | "refused_read_only" | "refused_search_of_viewers" | "refused_to_others_than_staff" | "refused_token_unknown" | "refused_too_large" | "refused_type_not_public" | "refused_type_not_startable" | "schedule_changed" | "schedule_declared" | "schedule_exists" | "schedule_missing" | "schedule_running" | "deployment_missing" | "group_missing" | "stored_crashed" | "stored_dependency_failed" | "stored_died" | "stored_failed" | "stored_interrupted" | "stored_node_died" | "stored_node_stopped" | "stored_not_set_up" | "stored_out_of_contact" | "stored_time_limit" | "stored_unstorable" | "value_above" | "value_at_least" | "value_at_most" | "value_below" | "value_backfill_later" | "value_backfill_needs_fixed" | "value_backfill_reversed" | "value_backfill_too_many" | "value_between" | "value_burst_of_sliding" | "value_calendar" | "value_calendar_elsewhere" | "value_calendar_failed" | "value_cron_or_every" | "value_exclude" | "value_exclude_reversed" | "value_filter_missing" | "value_id" | "value_interval" | "value_interval_mixed" | "value_interval_too_long" | "value_interval_zero" | "value_job_type" | "value_job_type_not_schedulable" | "value_kind_of_limit" | "value_length" | "value_missing" | "value_multiple" | "value_name" | "value_needs_fixed" | "value_no_next_run" | "value_not_boolean" | "value_not_date" | "value_not_duration" | "value_not_in_form" | "value_not_integer" | "value_not_json" | "value_not_list" | "value_not_number" | "value_not_object" | "value_not_one_of" | "value_not_storable" | "value_not_text" | "value_not_time" | "value_not_url" | "value_not_uuid" | "value_not_with" | "value_only_of_rate" | "value_rate" | "value_rate_or_concurrency" | "value_rate_too_small" | "value_run_at_or_delay" | "value_too_long" | "value_too_short" | "value_unknown" | "value_while_disabled" | "value_while_running" | "value_year" | "value_zone";
         /**
          * SentenceItem
          * @description The text beside it as a code and its values, for a page in another language.
