@@ -38,6 +38,7 @@ HoraeError
 │   └── SoftTimeLimitExceeded
 ├── WaitTimeout                  ask again later
 └── Unavailable                  retry, or repair the database
+    ├── DatabaseAccessDenied
     ├── DatabaseBusy
     ├── DatabaseReadOnly
     ├── DatabaseUnavailable
@@ -488,6 +489,16 @@ class WaitTimeout(HoraeError, TimeoutError):
 
 class Unavailable(HoraeError):
     """The database cannot serve this now."""
+
+
+class DatabaseAccessDenied(Unavailable):
+    """The role of this program lacks a privilege that the call needs; nothing has changed.
+
+    An operator has to grant it.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; `horae grants` prints the privileges that a role needs")
 
 
 class DatabaseBusy(Unavailable):

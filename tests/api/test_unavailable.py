@@ -9,7 +9,7 @@ from psycopg import errors
 from sqlalchemy.exc import DBAPIError
 
 from horae.api.problems import response_to, status_of
-from horae.errors import DatabaseUnavailable
+from horae.errors import DatabaseAccessDenied, DatabaseUnavailable
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,16 @@ def test_values_that_cannot_be_stored_are_our_fault() -> None:
     error = DBAPIError.instance("SELECT 1", (), errors.CheckViolation(), psycopg.Error)
     assert isinstance(error, DBAPIError)
     assert status_of(error) == (500, "ERROR_INTERNAL")
+
+
+def test_only_the_log_names_the_role_and_the_table(caplog: pytest.LogCaptureFixture) -> None:
+    error = DatabaseAccessDenied("role shop lacks the privilege INSERT on horae_jobs")
+    response = response_to(error)
+    assert response.status_code == 503
+    assert json.loads(bytes(response.body))["detail"] == (
+        "the database refuses this; see the log of the server"
+    )
+    assert f"the database refuses a request: {error}" in caplog.text
 
 
 @pytest.mark.parametrize("answers", [True, False])

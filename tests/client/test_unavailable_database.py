@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from horae import DatabaseUnavailable, Horae, SchemaMismatch
+from horae.storage.engine import Database
 from tests.harness.applications import execute, url_of
 
 SQLITE: Final = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -42,6 +43,16 @@ def test_a_server_that_does_not_answer(call: Callable[[Horae], Any]) -> None:
             call(horae)
     assert "sesame" not in str(caught.value)
     assert isinstance(caught.value.__cause__, OperationalError)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_server_that_refuses_the_connection_has_answered(database: Database) -> None:
+    """As it does if the password is wrong."""
+    with closing(Horae(str(database.url.set(database="missing")))) as horae:
+        declare(horae)
+        with pytest.raises(DatabaseUnavailable, match=r"cannot be used now: .*FATAL:") as caught:
+            horae.jobs.start("work")
+    assert caught.value.answers
 
 
 async def test_a_server_that_does_not_answer_a_coroutine() -> None:

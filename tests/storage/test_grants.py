@@ -11,15 +11,14 @@ import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy import make_url
-from sqlalchemy.exc import ProgrammingError
 
 from horae import Horae, Limit, Secret
-from horae.errors import DuplicateJob, MaxJobCountExceeded
+from horae.errors import DatabaseAccessDenied, DuplicateJob, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from horae.storage.migrations.grants import Privileges, grants
 from tests.cli.conftest import call
 from tests.harness.applications import url_of
-from tests.harness.nodes import running_node, until, until_state
+from tests.harness.nodes import POLLS_QUICKLY, running_node, until, until_state
 
 pytestmark = [
     pytest.mark.postgres,
@@ -60,6 +59,12 @@ def as_role(database: Database, owner: psycopg.Connection) -> Iterator[AsRole]:
     for role in made:
         owner.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(role))
         owner.execute(sql.SQL("DROP ROLE {}").format(role))
+
+
+def role_of(url: str) -> str:
+    name = make_url(url).username
+    assert name is not None
+    return name
 
 
 def application(url: str) -> Horae:
@@ -248,7 +253,7 @@ async def test_a_program_that_may_only_start_jobs_orders_no_change_of_others(
         insert(url, {"type": "horae.bulk", "queue": "horae.bulk", "params": order, "owner": "root"})
         with (
             closing(application(url)) as caller,
-            pytest.raises(ProgrammingError, match="permission denied"),
+            pytest.raises(DatabaseAccessDenied, match="lacks the privilege"),
         ):
             caller.jobs.cancel_many(types=["report"])
         assert is_refused(
@@ -379,12 +384,72 @@ def test_a_node_cannot_migrate(as_role: AsRole) -> None:
 
 @pytest.mark.usefixtures("finished")
 def test_a_command_without_its_privileges_says_where_they_are_listed(as_role: AsRole) -> None:
-    result = call("--database", as_role(Privileges.READ_ONLY), "queues", "pause", "default")
+    url = as_role(Privileges.READ_ONLY)
+    result = call("--database", url, "queues", "pause", "default")
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: database error: permission denied for table horae_queues; `horae grants` prints the privileges that "
-        "its role needs\n"
+        f"Error: role {role_of(url)} lacks the privilege INSERT and UPDATE on horae_queues; `horae grants` prints the"
+        " privileges that a role needs\n"
     )
+
+
+REVOKED: Final[Sequence[tuple[str, str, Callable[[Horae], object]]]] = [
+    ("INSERT", "INSERT on horae_jobs", lambda horae: horae.jobs.start("report")),
+    ("INSERT", "INSERT on horae_jobs", lambda horae: horae.jobs.start_many("report", [{}, {}])),
+    ("UPDATE", "UPDATE on horae_jobs", lambda horae: horae.jobs.cancel(1)),
+    ("SELECT", "SELECT on horae_jobs", lambda horae: horae.jobs.get(1)),
+    ("SELECT", "SELECT on horae_jobs", lambda horae: horae.jobs.start("report")),
+    ("DELETE", "DELETE on horae_jobs", lambda horae: horae.jobs.delete(1)),
+]
+
+
+@pytest.mark.parametrize(("revoked", "named", "change"), REVOKED)
+@pytest.mark.usefixtures("finished")
+def test_a_caller_is_told_which_privilege_its_role_lacks(
+    as_role: AsRole,
+    owner: psycopg.Connection,
+    revoked: str,
+    named: str,
+    change: Callable[[Horae], object],
+) -> None:
+    url = as_role(Privileges.WORKER)
+    role = role_of(url)
+    with closing(application(url)) as horae:
+        horae.jobs.start("report", delay="1h")
+        owner.execute(f'REVOKE {revoked} ON horae_jobs FROM "{role}"'.encode())
+        with pytest.raises(DatabaseAccessDenied, match=f"role {role} lacks the privilege {named};"):
+            change(horae)
+        assert f"this role lacks {named}:" in call("--database", url, "doctor").stdout
+        owner.execute(f'GRANT {revoked} ON horae_jobs TO "{role}"'.encode())
+        horae.jobs.start("report")
+
+
+async def test_a_node_says_which_privilege_its_role_lacks_and_goes_on_when_it_has_it(
+    as_role: AsRole, owner: psycopg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = as_role(Privileges.WORKER)
+    role = role_of(url)
+    with closing(application(url)) as horae:
+        async with running_node(horae, timing=POLLS_QUICKLY):
+            owner.execute(f'REVOKE UPDATE ON horae_jobs FROM "{role}"'.encode())
+            job = await horae.aio.jobs.start("report")
+            await until(lambda: "no jobs can be claimed" in caplog.text)
+            owner.execute(f'GRANT UPDATE ON horae_jobs TO "{role}"'.encode())
+            await until_state(horae, job.id, "finished")
+    assert f"claimed: role {role} lacks the privilege UPDATE on horae_jobs" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Privileges.WORKER, "this role has all that a node needs"),
+        (Privileges.READ_ONLY, "this role may only read, and run no node"),
+    ],
+)
+def test_the_doctor_knows_what_a_role_is_for(
+    as_role: AsRole, kind: Privileges, message: str
+) -> None:
+    assert f"ok       privileges: {message}" in call("--database", as_role(kind), "doctor").stdout
 
 
 def test_every_table_is_named(owner: psycopg.Connection) -> None:

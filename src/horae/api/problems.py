@@ -15,6 +15,7 @@ from horae.api.methods import allowed_methods
 from horae.api.models import SentenceItem, sentence_item
 from horae.errors import (
     CronSyntaxError,
+    DatabaseAccessDenied,
     DatabaseUnavailable,
     DeploymentDoesNotExist,
     DuplicateJob,
@@ -229,7 +230,7 @@ def response_to(error: Exception) -> Response:
     if (
         isinstance(error, HoraeError)
         and code != INTERNAL
-        and not isinstance(error, DatabaseUnavailable)
+        and not isinstance(error, DatabaseAccessDenied | DatabaseUnavailable)
     ):
         return problem(status, code, sentence_of(error), headers, **_more_about(error))
     if code == UNAVAILABLE:
@@ -263,7 +264,10 @@ def _outage(error: Exception) -> Sentence:
     if isinstance(error, DatabaseUnavailable) or is_of_server(error):
         log.warning("the database does not answer: %s", error)
         return Sentence("the database does not answer", SentenceCode.REFUSED_DATABASE_DOWN)
-    log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
+    if isinstance(error, DatabaseAccessDenied):
+        log.warning("the database refuses a request: %s", error)
+    else:
+        log.warning("the database refuses a request, which `horae doctor` may explain: %s", error)
     return Sentence(
         "the database refuses this; see the log of the server",
         SentenceCode.REFUSED_DATABASE_REFUSES,

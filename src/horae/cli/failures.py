@@ -81,11 +81,13 @@ def failures_as_exit_codes() -> Generator[None]:
             raise
         # The imports load SQLAlchemy and Pydantic, which `--help` does without
         from horae.redaction import error_text, traceback_text
-        from horae.storage.engine.failures import DATABASE_ERRORS, advice_for
+        from horae.storage.engine.failures import DATABASE_ERRORS
         from horae.storage.operations.doctor import database_error_of
 
         if isinstance(error, DATABASE_ERRORS):
-            complain(f"database error: {database_error_of(error)}; {advice_for(error)}")
+            complain(
+                f"database error: {database_error_of(error)}; run `horae doctor` to find the cause"
+            )
         else:
             if os.environ.get(TRACEBACK_VARIABLE):
                 typer.echo(traceback_text(error), err=True)

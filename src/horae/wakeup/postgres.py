@@ -12,6 +12,7 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -156,7 +157,8 @@ class _Receiver(ReceivingThread):
 
     @override
     def _receive(self) -> None:
-        with _connect(self._options) as connection:
+        # As a context manager a connection would send ROLLBACK after a question without an answer.
+        with closing(_connect(self._options)) as connection:
             connection.execute(f"LISTEN {CHANNEL}")
             try:
                 self._prove(connection)
@@ -175,7 +177,7 @@ class _Receiver(ReceivingThread):
         What else arrives meanwhile is covered by `on_payloads(None)`.
         """
         proof = secrets.token_hex(8)
-        with _connect(self._proof_options) as other:
+        with closing(_connect(self._proof_options)) as other:
             _notify(other, [proof], self._timing.answer_within)
         deadline = time.monotonic() + self._timing.proof_within
         while not self._closing and (left := deadline - time.monotonic()) > 0:

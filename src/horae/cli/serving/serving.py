@@ -16,7 +16,6 @@ from horae.resource_shortage import try_start
 from horae.runtime.node import Node, own_loop
 from horae.storage.engine import (
     DATABASE_ERRORS,
-    advice_for,
     first_line,
     first_of,
     is_only_transient,
@@ -103,7 +102,11 @@ class Service:
                     why = database_error_of(first)
                 else:
                     why = first_line(first)
-                log.error("%s failed because of the database: %s; %s", name, why, advice_for(first))
+                log.error(
+                    "%s failed because of the database: %s; run `horae doctor` to find the cause",
+                    name,
+                    why,
+                )
             else:
                 log.exception("%s failed", name)
         # The others stop too, because a process with half of its parts would pass for healthy

@@ -13,7 +13,7 @@ from horae.client.doctor.finding import (
     warning,
 )
 from horae.domain.jobs import JobState
-from horae.errors import DatabaseReadOnly
+from horae.errors import DatabaseReadOnly, DatabaseUnavailable
 from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import DATABASE_ERRORS, Database, unreadable_rows
 from horae.storage.engine.connections import pooler
@@ -49,9 +49,11 @@ def check_connection(database: Database) -> Finding:
             "Promote a standby, or name the primary. No job runs until this works.",
         )
     except DATABASE_ERRORS as error:
+        answers = isinstance(error, DatabaseUnavailable) and error.answers
         return problem(
             "connection",
-            f"the database does not answer: {doctor.database_error_of(error)}",
+            f"the database {'cannot be used now' if answers else 'does not answer'}:"
+            f" {doctor.database_error_of(error)}",
             "Check the URL, the server, the password and the network. No job runs until this"
             " works.",
         )

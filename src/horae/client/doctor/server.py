@@ -1,16 +1,18 @@
 """The checks that only PostgreSQL needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, ok, problem, warning
 from horae.storage.engine import Database
+from horae.storage.migrations import LACKED_BY_READERS, lacking_privileges
 from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
 SERVER: Final = "server"
 """Name of the check whether the server accepts writes."""
 SHOWN: Final = 5
-"""Maximum number of open transactions that are listed; further ones are only counted."""
+"""Maximum number of open transactions, or tables, that are listed; further ones are only counted.
+"""
 SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
     "statement_timeout": (
         5.0,
@@ -37,10 +39,26 @@ def examine_server(database: Database, long: float = USUAL.long_transaction) -> 
     """
     server = database.autocommit(doctor.server)
     yield from server_findings(server)
+    yield privileges_finding(database.autocommit(lacking_privileges))
     found = database.autocommit(doctor.open_transactions, long)
     yield from transaction_findings(found, sees_all=server.sees_all, long=long)
     if (tuples := database.autocommit(doctor.row_estimate)) is not None:
         yield tuples_finding(tuples)
+
+
+def privileges_finding(lacking: Mapping[str, Sequence[str]]) -> Finding:
+    """Return the finding about the privileges that this role lacks, by table, to run a node."""
+    if not lacking:
+        return ok("privileges", "this role has all that a node needs")
+    if lacking == LACKED_BY_READERS:
+        return ok("privileges", "this role may only read, and run no node")
+    named = [f"{' and '.join(lacks)} on {table}" for table, lacks in lacking.items()]
+    more = f", and on {len(named) - SHOWN} more tables" if len(named) > SHOWN else ""
+    return problem(
+        "privileges",
+        f"this role lacks {', '.join(named[:SHOWN])}{more}: calls and nodes that need it fail",
+        "Run what `horae grants` prints for this role, as the owner of the tables.",
+    )
 
 
 def server_findings(server: Server) -> Iterator[Finding]:

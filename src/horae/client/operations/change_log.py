@@ -42,7 +42,7 @@ class ChangeLog:
         except Exception as error:
             if is_transient(error):
                 log.error(
-                    "audit entry not written, because the database does not answer: %s", entry
+                    "audit entry not written, because the database cannot be used now: %s", entry
                 )
             else:
                 log.exception("audit entry not written: %s", entry)

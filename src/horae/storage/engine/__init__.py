@@ -50,7 +50,6 @@ from horae.storage.engine.dialect import (
 from horae.storage.engine.direct import Direct, Returning
 from horae.storage.engine.failures import (
     DATABASE_ERRORS,
-    advice_for,
     conflicts_as_busy,
     first_line,
     first_of,
@@ -136,7 +135,6 @@ __all__ = [
     "TextList",
     "Threads",
     "Use",
-    "advice_for",
     "and_readable",
     "clock_replaced",
     "condition",

@@ -41,6 +41,7 @@ from horae.storage.engine.connections import (
     report_read_only,
     session,
 )
+from horae.storage.engine.denied import denied, is_denied
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.direct import allow_direct
 from horae.storage.engine.failures import (
@@ -486,7 +487,12 @@ class Database(BuiltAnewInChild):
             raise
 
     def _report(self, error: DBAPIError | PoolTimeout) -> None:
-        """Raise `DatabaseUnavailable` to a caller; services of a node handle driver errors."""
+        """Raise `DatabaseUnavailable` to a caller; services of a node handle driver errors.
+
+        If a privilege is missing, raise an error that names it to both.
+        """
+        if isinstance(error, DBAPIError) and is_denied(error):
+            raise denied(self.autocommit_engine, error) from error
         if self._service_threads.is_here():
             return
         if (reported := unavailable(error, shown(self.url))) is not None:

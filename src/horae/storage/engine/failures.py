@@ -43,7 +43,10 @@ OF_FILE: Final = frozenset(
 """Primary codes of SQLite's errors that no statement causes."""
 RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01"})
 """SQLSTATEs: serialization failure, deadlock."""
+REFUSES: Final = "FATAL:"
+"""How a server that refuses a connection begins its text, in most languages."""
 NO_PRIVILEGE: Final = "42501"
+"""The SQLSTATE of a statement for which the role lacks a privilege."""
 OF_TABLES: Final = frozenset({"42", "0A"})
 """SQLSTATE classes: a missing table, column or index; a plan whose result type has changed."""
 NOT_NULL, CHECK = "23502", "23514"
@@ -96,7 +99,10 @@ def unavailable(error: DBAPIError | PoolTimeout, database: str) -> DatabaseUnava
     """
     if not is_of_server(error):
         return None
-    return DatabaseUnavailable(database, reason_of(error), answers=has_answered(error))
+    reason = reason_of(error)
+    # The driver gives no SQLSTATE if the server refuses a connection, only its text.
+    answers = has_answered(error) or REFUSES in reason
+    return DatabaseUnavailable(database, reason, answers=answers)
 
 
 def may_be_of_changed_tables(error: DBAPIError) -> bool:
@@ -120,14 +126,6 @@ def has_answered(error: DBAPIError | PoolTimeout) -> bool:
 def reason_of(error: DBAPIError | PoolTimeout) -> str:
     """Return the first line of what the database, or its driver, says about the error."""
     return first_line(error.orig if isinstance(error, DBAPIError) else error)
-
-
-def advice_for(error: BaseException) -> str:
-    """Return what an operator should do about an error of the database."""
-    origin = error.orig if isinstance(error, DBAPIError) else None
-    if getattr(origin, "sqlstate", None) == NO_PRIVILEGE:
-        return "`horae grants` prints the privileges that its role needs"
-    return "run `horae doctor` to find the cause"
 
 
 def first_line(error: BaseException | None) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from horae.errors import DatabaseAccessDenied
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import SQLITE
 
@@ -32,7 +33,10 @@ def identity_of(database: Database) -> str:
     else:
         try:
             server = str(database.autocommit(lambda connection: connection.scalar(_SERVER)))
-        except DBAPIError:  # this role may not call the function, as on some managed servers
+        except (
+            DBAPIError,
+            DatabaseAccessDenied,
+        ):  # this role may not call the function, as on some managed servers
             server = ""
         found = database.autocommit(lambda connection: connection.execute(_TABLE).one())
         parts = [server, *map(str, found)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import Table
+from sqlalchemy import Connection, Table, text
 
 from horae.storage.history import history, history_state
 from horae.storage.jobs import (
@@ -75,6 +75,16 @@ SHARED: Final[Sequence[Table]] = (
 )
 """The tables that every node writes; the audit log only grows, and is shortened after a year."""
 
+ALL: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
+OF_CHANGE_LOG: Final = ("SELECT", "INSERT", "DELETE")
+"""No entry of the audit log is changed."""
+
+LACKED_BY_READERS: Final = {
+    **{table.name: ["INSERT", "UPDATE", "DELETE"] for table in SHARED},
+    change_log.name: ["INSERT", "DELETE"],
+}
+"""What `lacking_privileges` finds for a role that may only read."""
+
 STARTED_WITH: Final = (
     "type",
     "queue",
@@ -136,6 +146,30 @@ def grants(kind: Privileges, role: str, schema: str = "public") -> str:
     return "\n".join(lines) + "\n"
 
 
+_LACKING: Final = text("""
+    SELECT needed.table_name, needed.privilege
+    FROM unnest(CAST(:tables AS text[]), CAST(:privileges AS text[]))
+        WITH ORDINALITY AS needed (table_name, privilege, place)
+    WHERE NOT has_table_privilege(to_regclass(needed.table_name), needed.privilege)
+    ORDER BY place
+""")
+
+
+def lacking_privileges(connection: Connection) -> dict[str, list[str]]:
+    """Return the privileges of a worker that the role of the connection lacks, by table."""
+    needed = [
+        (table.name, privilege)
+        for table in (*SHARED, change_log)
+        for privilege in (OF_CHANGE_LOG if table is change_log else ALL)
+    ]
+    tables, privileges = zip(*needed, strict=True)
+    given = {"tables": list(tables), "privileges": list(privileges)}
+    found: dict[str, list[str]] = {}
+    for table, privilege in connection.execute(_LACKING, given):
+        found.setdefault(table, []).append(privilege)
+    return found
+
+
 def _privileges(kind: Privileges, schema: str) -> Iterator[str]:
     yield f"SELECT ON {_name(schema, VERSION_TABLE)}"
     if kind is Privileges.ENQUEUE:
@@ -148,13 +182,11 @@ def _privileges(kind: Privileges, schema: str) -> Iterator[str]:
     if kind is Privileges.READ_ONLY:
         yield from (f"SELECT ON {_name(schema, table.name)}" for table in (*SHARED, change_log))
         return
-    yield from (
-        f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, table.name)}" for table in SHARED
-    )
-    yield f"SELECT, INSERT, DELETE ON {_name(schema, change_log.name)}"
+    yield from (f"{', '.join(ALL)} ON {_name(schema, table.name)}" for table in SHARED)
+    yield f"{', '.join(OF_CHANGE_LOG)} ON {_name(schema, change_log.name)}"
     yield from (f"USAGE ON SEQUENCE {each}" for each in _sequences(schema))
     if kind is Privileges.WEB:
-        yield f"SELECT, INSERT, UPDATE, DELETE ON {_name(schema, sessions.name)}"
+        yield f"{', '.join(ALL)} ON {_name(schema, sessions.name)}"
 
 
 def _sequences(schema: str) -> Iterator[str]:
