@@ -158,7 +158,7 @@ class Heartbeat:
                 "the heartbeat cannot be written, because the database accepts no writes: %s", text
             )
         else:
-            self._unavailable.warn("the heartbeat lost its connection: %s", text)
+            self._unavailable.warn("the heartbeat cannot be written: %s", text)
 
     def _take_answer(self, sent: float, suspects: int | None) -> None:
         regained = self._contact.answer(sent)
@@ -232,7 +232,7 @@ class Heartbeat:
         node, key = self._record.id, self._record.lock_key
         while self._is_needed():
             # A new connection may work, whatever is wrong with this one.
-            with self._unavailable.guard("the heartbeat lost its connection: %s"):
+            with self._unavailable.guard("the heartbeat cannot be written: %s"):
                 try:
                     with self._database.own_connection() as connection:
                         while self._is_needed():
