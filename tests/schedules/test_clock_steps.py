@@ -291,6 +291,31 @@ class TestSchedulesSetBack:
         found = schedule_findings(driver.database.autocommit(health.check), [], known=["work"])
         assert any("the clock of the database was set back" in each.message for each in found)
 
+    @pytest.mark.parametrize("by_hand", [False, True])
+    @pytest.mark.parametrize(
+        ("outcome", "longest"),
+        [(None, 10), (ENDED_BADLY, 10), (CRASHED, 300)],
+    )
+    def test_an_interval_goes_on_after_a_run_during_which_it_happened(
+        self, driver: Driver, outcome: Outcome | None, longest: float, *, by_hand: bool
+    ) -> None:
+        driver.horae.schedules.add("work", every="10s", retry_period="3s")
+        driver.until_due("work")
+        driver.run()
+        if by_hand:
+            driver.horae.schedules.run_now("work")
+        else:
+            driver.until_due("work")
+            driver.fire_due()
+        (claim,) = driver.claim()
+        driver.clock.advance(seconds=-HOUR)
+        pull_in(driver)
+        driver.clock.advance(seconds=1)
+        driver.end(claim, outcome, age=timedelta(0))
+        assert timedelta(0) < wait(driver) <= timedelta(seconds=longest)
+        driver.until_due("work")
+        assert len(driver.run()) == 1
+
     @pytest.mark.parametrize("change", ["resume", "next_start", "run_now"])
     def test_a_change_by_a_caller_is_planned_from_the_present(
         self, driver: Driver, change: str

@@ -176,9 +176,15 @@ def _end_one_each(
             # Other runs are open, or their end is written later in the batch.
             given = {"schedule_id": row.id, "job_id": ended.job_id}
             others = connection.execute(OTHER_RUNS, given).scalar_one() + later.get(row.id, 0)
+        started, now = row.started_at or ended.created_at, row.now
+        if now < started:  # the clock was set back during the run
+            if rules_of(row).finish_trigger is None:
+                now = started  # the times up to then are decided
+            else:
+                started = now  # or the schedule would wait until the clock has caught up
         event = RunEnded(
             outcome=ended.outcome,
-            started=row.started_at or ended.created_at,
+            started=started,
             by_hand=ended.reason in _IN_ADDITION,
             backfill=ended.reason == Reason.BACKFILL,
             took=ended.took,
@@ -186,7 +192,7 @@ def _end_one_each(
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
         freed = row._replace(run_token=None if row.run_token == ended.job_id else row.run_token)
-        plans.append((freed, plan(snapshot_of(row), event, max(row.now, event.started), JITTER)))
+        plans.append((freed, plan(snapshot_of(row), event, now, JITTER)))
     results = apply_plans(connection, plans, node)
     applied: list[AppliedPlan] = []
     for result, (row, _) in zip(results, current, strict=True):
