@@ -129,6 +129,15 @@ def test_a_test_without_databases_starts_no_job(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("horae")
+def test_a_call_in_a_test_run_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would close that of another thread, and no server drops a database that is in use."""
+    monkeypatch.setattr(mail, "outbox", [], raising=False)
+    connection.close()
+    horae.jobs.list()
+    assert connection.connection is None
+
+
+@pytest.mark.usefixtures("horae")
 def test_a_test_case_sees_jobs_and_bodies() -> None:
     horae.jobs.list()
     connection.close()

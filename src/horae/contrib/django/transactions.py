@@ -49,7 +49,10 @@ class DjangoTransactions:
             if hasattr(mail, "outbox"):  # Django's mark of a test run
                 # Raises what a test gets that may not use databases: without it a job would be
                 # started where the project works.
+                was_open = wrapper.connection is not None
                 wrapper.cursor().close()
+                if not was_open:  # no server drops the database of tests while one is open
+                    wrapper.close()
             return None
         in_use: Connection | None = vars(wrapper).get(IN_USE)
         return self._lent(wrapper) if in_use is None else nullcontext(in_use)
