@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from horae.runtime.components import Components
     from horae.runtime.inline import InlineNode
     from horae.settings import Settings
-    from horae.storage.engine import Database
+    from horae.storage.engine import CallerThreads, Database
     from horae.types import AsyncJobGroup, Attempt, JobGroup
     from horae.types.options import StartOptions
 
@@ -33,6 +33,10 @@ class JoinsTransactions(Protocol):
 
     def after_commit(self, call: Callable[[], None], /) -> None:
         """Call a function when that transaction has committed; at once if there is none."""
+        ...
+
+    def caller_threads(self, count: int, /) -> "CallerThreads":
+        """Return the threads on which coroutines call the database, up to `count` for each use."""
         ...
 
 
@@ -97,7 +101,7 @@ class Opened:
             unless_opened.pop_all()
         wakeup = adapters.wakeup
         if self.joins is not None:
-            database.lender = self.joins.lend
+            database.join(self.joins.lend, self.joins.caller_threads)
             wakeup = DeferredChannel(wakeup, self.joins.after_commit)
         jobs = Jobs(
             database,

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from horae.app import Horae
 from horae.errors import HoraeError, InvalidRequest
 from horae.opened import JoinsTransactions
+from horae.runtime.bodies import in_event_loop
 from horae.storage.engine import normalised
 from horae.storage.operations import temporary
 
@@ -72,6 +73,11 @@ def transaction_of_test(joins: JoinsTransactions) -> AbstractContextManager[Conn
     """Return the connection of the transaction that a framework has begun for the test, such as
     Django's; raises `InvalidRequest` if there is none.
     """
+    if in_event_loop():
+        raise InvalidRequest(
+            "testing works in the transaction of the test, which is that of its thread and not of"
+            " a coroutine: make the test a `def`, and call coroutines by async_to_sync"
+        )
     joined = joins.lend()
     if joined is None:
         raise InvalidRequest(

@@ -2,6 +2,7 @@
 
 import unittest
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -11,7 +12,7 @@ from django.test import SimpleTestCase, TestCase
 from horae import InvalidRequest, JobContext
 from horae.contrib.django import horae
 from horae.testing import testing
-from tests.contrib.django.shop import jobs
+from tests.contrib.django.shop import jobs, tasks
 from tests.contrib.django.shop.models import Order
 from tests.contrib.django.test_transactions import count_elsewhere
 
@@ -90,6 +91,39 @@ class TestingTest(TestCase):
         assert not Order.objects.exists()
 
 
+class CoroutineTest(TestCase):
+    """What coroutines do, as with the coroutine methods of Django's ORM, is part of the test."""
+
+    __test__ = False
+
+    async def test_a_coroutine_starts_jobs(self) -> None:
+        ids = [(await horae.aio.jobs.start(jobs.ship, number=number)).id for number in range(2)]
+        ids += await horae.aio.jobs.start_many(jobs.ship, [{"number": 2}])
+        listed = await horae.aio.jobs.list(types=["ship"])
+        assert sorted(job.id for job in listed.jobs) == ids
+        assert (await horae.aio.jobs.cancel(ids[0])).state == "cancelled"
+
+    def test_a_coroutine_that_runs_inline_writes(self) -> None:
+        job = horae.jobs.start(jobs.order_later, number=1, sync=True)
+        assert (job.state, job.error) == ("finished", None)
+        assert Order.objects.get().number == 1
+        assert horae.jobs.get(job.result).type == "ship"
+
+    def test_a_coroutine_that_is_drained_writes(self) -> None:
+        with testing(horae) as t:
+            jobs.order_later.start(number=1)
+            result: Any = tasks.add_later.enqueue(1, 2)
+            t.drain()
+            t.started(jobs.ship, number=1)
+        result.refresh()
+        assert result.return_value == 3
+        assert Order.objects.get().number == 1
+
+    async def test_testing_in_a_coroutine_is_refused(self) -> None:
+        with pytest.raises(InvalidRequest, match="async_to_sync"), testing(horae):
+            raise AssertionError
+
+
 class WithoutDatabaseTest(SimpleTestCase):
     """A test that may not use databases."""
 
@@ -111,6 +145,14 @@ def run(case: type[SimpleTestCase]) -> int:
 @pytest.mark.usefixtures("horae")
 def test_testing_works_in_the_transaction_of_a_test_case() -> None:
     assert run(TestingTest) == 3
+    assert count_elsewhere(horae) == (0, 0)
+
+
+@pytest.mark.usefixtures("horae")
+def test_coroutines_work_in_the_transaction_of_a_test_case() -> None:
+    horae.jobs.list()
+    connection.close()
+    assert run(CoroutineTest) == 4
     assert count_elsewhere(horae) == (0, 0)
 
 

@@ -96,11 +96,12 @@ class SharedStarts(BuiltAnewInChild):
         checking or inserting it raises, and `DatabaseBusy` if too many starts wait and none ends.
         """
         kind = self._registry.resolve(job_type)
-        if not may_share(kind, options):
+        threads = self._database.caller_threads
+        if not (may_share(kind, options) and threads.are_free()):
             return None
         loop = asyncio.get_running_loop()
         line = self._lines.setdefault(loop, _Line())
-        self._database.caller_threads.check(Use.CHANGE, len(line.waiting))
+        threads.check(Use.CHANGE, len(line.waiting))
         start = _Start(kind, options, values, copy_context(), loop.create_future())
         line.waiting.append(start)
         if line.under_way < self._inserts.most_at_once:

@@ -15,6 +15,7 @@ from django.db.transaction import TransactionManagementError
 from sqlalchemy import Connection
 
 from horae.contrib.django.databases import connection_of, url_of
+from horae.contrib.django.threads import DjangoThreads
 from horae.errors import ConfigurationError, DatabaseBusy, Unavailable
 from horae.forking import ForkSafeLock
 from horae.storage.engine import DATABASE_ERRORS, Lending, lending, lent
@@ -63,6 +64,10 @@ class DjangoTransactions:
             transaction.on_commit(call, using=self.alias, robust=True)
         else:
             call()
+
+    def caller_threads(self, count: int, /) -> DjangoThreads:
+        """Return the threads on which coroutines call the database, up to `count` for each use."""
+        return DjangoThreads(self.alias, count)
 
     @contextmanager
     def begun(self) -> Generator[Connection]:

@@ -22,7 +22,8 @@ class CallingThread:
         if not attempt.job_type.is_async:
             return copy_context().run(perform, attempt, self._environment)
         if not in_event_loop():
-            return asyncio.run(self._perform_async(attempt))
+            threads = self._environment.database.caller_threads
+            return threads.run_body(self._perform_async(attempt))
         # The caller blocks the loop of this thread.
         with ThreadPoolExecutor(1, "horae-inline-body") as other_thread:
             return other_thread.submit(

@@ -11,7 +11,7 @@ one of the databases belongs here.
 
 from sqlalchemy.dialects.postgresql import insert  # its ON CONFLICT has the same form on SQLite
 
-from horae.storage.engine.caller_threads import Use
+from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.constants import Keyword, constant
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.dialect import (
@@ -117,6 +117,7 @@ __all__ = [
     "SEES_COMMITTED",
     "SQLITE",
     "UNREADABLE",
+    "CallerThreads",
     "Database",
     "Direct",
     "IdList",

@@ -5,12 +5,13 @@ for a locked row. Reads and cancellations do not queue behind changes that wait,
 behind hooks of the application.
 """
 
+import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -72,6 +73,14 @@ class CallerThreads:
                 f"{waiting} changes are waiting, and none has ended lately; try again later"
             )
 
+    def run_body(self, body: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine of a body for the calling thread, which waits for it."""
+        return asyncio.run(body)
+
+    def are_free(self) -> bool:
+        """Return whether any thread may make the calls of this coroutine, also with others."""
+        return True
+
     def submit(self, call: Callable[[], None], use: Use) -> None:
         """Run `call` on a thread for its use, which nobody waits for."""
         self._threads[use].submit(call)
@@ -104,8 +113,8 @@ class CallingThreadOnly(CallerThreads):
         return call()
 
     @override
-    def submit(self, call: Callable[[], None], use: Use) -> None:
-        call()
+    def are_free(self) -> bool:
+        return False
 
     @override
     async def finish(self, call: Callable[[], T]) -> T:

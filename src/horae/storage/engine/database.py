@@ -410,6 +410,12 @@ class Database(BuiltAnewInChild):
             event.listen(engine, "do_connect", _connect_watched)
         return engine
 
+    def join(self, lender: Lender, threads: Callable[[int], CallerThreads]) -> None:
+        """Let calls join the transactions of another library, and make those of coroutines on
+        `threads`.
+        """
+        self.lender, self.caller_threads = lender, threads(self._pool["pool_size"])
+
     def lend(self, connection: Connection) -> None:
         """Run everything in a transaction of a test, and the transactions of bodies as savepoints
         of it.

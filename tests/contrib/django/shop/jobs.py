@@ -73,3 +73,11 @@ def order_in_child(job: JobContext, number: int, moment: str) -> None:
 async def count() -> int:
     """Count the orders on the loop of the node."""
     return await Order.objects.acount()
+
+
+@horae.job()
+async def order_later(number: int) -> int:
+    """Write an order on the loop of the node, and start another job."""
+    await Order.objects.acreate(number=number)
+    job = await horae.aio.jobs.start(ship, number=number)
+    return job.id
