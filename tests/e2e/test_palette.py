@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from horae.storage.engine.database import Database
+from tests.e2e.application import LONG_NAME
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.e2e.test_views import AXE, SMALL, TOO_WIDE, settle, violations
@@ -21,6 +23,10 @@ def database(sqlite_database: Database) -> Database:
     return sqlite_database
 
 
+def names_in(answer: dict[str, Any]) -> set[str]:
+    return {each["name"] for each in answer["queues"]}
+
+
 def open_palette(page: Page) -> None:
     page.keyboard.press("Control+k")
     expect(page.get_by_test_id("palette")).to_be_focused()
@@ -28,6 +34,10 @@ def open_palette(page: Page) -> None:
 
 def test_the_palette_leads_everywhere_by_key(page: Page, node: Served) -> None:
     job = node.begin("send_letter", customer=7)
+    idle = f"{LONG_NAME}_queue"
+    node.begin(LONG_NAME)
+    wait_until(lambda: idle in names_in(node.read("history/queues/?span=24h")))
+    wait_until(lambda: idle not in names_in(node.read("queues/")))
     page.goto("jobs")
     settle(page)
     field = page.get_by_test_id("palette")
@@ -36,6 +46,7 @@ def test_the_palette_leads_everywhere_by_key(page: Page, node: Served) -> None:
         (f"#{job}", f"Job #{job}", rf"/jobs/{job}$"),
         ("back_", "0 3 1 1 *", r"/schedules/\d+$"),
         ("print_rep", "print_report", r"/jobs\?type=print_report$"),
+        (idle, idle, rf"/jobs\?queue={idle}$"),
     ):
         open_palette(page)
         page.keyboard.insert_text(query)

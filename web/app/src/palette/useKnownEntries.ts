@@ -49,13 +49,14 @@ export function useKnownEntries(askToPause: () => void): KnownEntries {
 }
 
 async function readNames(): Promise<Names> {
-  const [queues, { nodes }, { paused }] = await Promise.all([
+  const [queues, past, { nodes }, { paused }] = await Promise.all([
     server.queues(),
+    server.queueHistory('24h'), // most queues are idle at the moment
     server.nodes(),
     server.everything(),
   ])
   return {
-    queues: queues.map(({ name }) => name),
+    queues: [...new Set([...queues, ...past.queues].map(({ name }) => name))],
     types: [...new Set(nodes.flatMap((node) => node.types))].sort(),
     everythingIsPaused: paused,
   }
