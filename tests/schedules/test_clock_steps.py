@@ -380,7 +380,8 @@ async def test_a_node_lets_intervals_go_on_when_the_clock_was_set(
         await until(lambda: wait(driver, "beat") <= timedelta(seconds=0.05))
         driver.clock.advance(seconds=0.1)
         await began.reaches(2)
-    assert "1 schedules wait, as their times until then are decided: work until" in caplog.text
+        waits = "1 schedules wait, as their times until then are decided: work until"
+        await until(lambda: waits in caplog.text)
     driver.clock.advance(seconds=-HOUR)
     async with running_node(driver.horae, timing=OFTEN):
         await until(lambda: wait(driver, "beat") <= timedelta(seconds=0.05))
