@@ -303,7 +303,10 @@ class Batch:
         """How many of its jobs have not ended."""
         self.called = members
         """The jobs with which the body is called; others could not begin."""
-        self.run = Attempt(first.claim, first.job_type, _ignore, executor, first.slots)
+        # The body of a batch has no progress of its own.
+        self.run = Attempt(
+            first.claim, first.job_type, lambda _percentage, _label: None, executor, first.slots
+        )
         self.run.batch = self
         for member in members:
             # The body has one slot, so no job may lend it by itself.
@@ -331,10 +334,6 @@ class Batch:
         if attempt is self.called[-1] and self.run.order is not None:
             self.run.kill()  # a coroutine is cancelled again
         return False
-
-
-def _ignore(_percentage: int, _label: str | None) -> None:
-    """Take the progress of the body of a batch, which has none of its own."""
 
 
 if TYPE_CHECKING:

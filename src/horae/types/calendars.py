@@ -22,7 +22,30 @@ _EXPECTED: Final = (
 
 def entries_of(given: Any) -> tuple[str, ...]:
     """Return the entries of an exclusion calendar as they are stored. Raises `InvalidRequest`."""
-    return tuple(_entry(item) for item in _items(given))
+    entries: list[str] = []
+    for item in _items(given):
+        match item:
+            case str():
+                entries.append(item.strip())
+            case datetime():
+                raise InvalidRequest(
+                    f"exclude {quoted(item)}: expected a date; for a part of a day give a pair of"
+                    " moments"
+                )
+            case date():
+                entries.append(item.isoformat())
+            case (date() as first, date() as last) if isinstance(first, datetime) is isinstance(
+                last, datetime
+            ):
+                for moment in (first, last):
+                    if isinstance(moment, datetime):
+                        check_moment("exclude", moment)
+                entries.append(f"{first.isoformat()}{RANGE}{last.isoformat()}")
+            case _ if callable(item):
+                entries.append(f"{CALENDAR}{calendar_name(cast('CalendarFunction', item))}")
+            case _:
+                raise InvalidRequest(f"exclude {quoted(item)}: expected {_EXPECTED}")
+    return tuple(entries)
 
 
 def functions_in(given: Any) -> Iterator[CalendarFunction]:
@@ -60,27 +83,3 @@ def _items(given: Any) -> Iterable[Any]:
     ):
         return given
     raise InvalidRequest(f"exclude {quoted(given)}: expected {_EXPECTED}")
-
-
-def _entry(item: Any) -> str:
-    match item:
-        case str():
-            return item.strip()
-        case datetime():
-            raise InvalidRequest(
-                f"exclude {quoted(item)}: expected a date; for a part of a day give a pair of"
-                " moments"
-            )
-        case date():
-            return item.isoformat()
-        case (date() as first, date() as last) if isinstance(first, datetime) is isinstance(
-            last, datetime
-        ):
-            for moment in (first, last):
-                if isinstance(moment, datetime):
-                    check_moment("exclude", moment)
-            return f"{first.isoformat()}{RANGE}{last.isoformat()}"
-        case _ if callable(item):
-            return f"{CALENDAR}{calendar_name(cast('CalendarFunction', item))}"
-        case _:
-            raise InvalidRequest(f"exclude {quoted(item)}: expected {_EXPECTED}")

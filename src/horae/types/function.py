@@ -165,7 +165,26 @@ class BatchFunctionJobType(FunctionJobType):
 
     @override
     def _read_signature(self, function: Callable[..., Any], name: str) -> None:
-        self.params, self.returns = _signature_of_batch(function, name)
+        hints = _hints_of(function, name)
+        arguments = list(inspect.signature(function).parameters.values())
+        hint = hints.get(arguments[0].name) if len(arguments) == 1 else None
+        is_list = get_origin(hint) in {list, Sequence} and get_args(hint)
+        context = get_args(hint)[0] if is_list else None
+        if context is not JobContext and get_origin(context) is not JobContext:
+            raise InvalidJobType(
+                f"job type {name!r}: a function with batch= takes one argument, the contexts of its"
+                " jobs: def f(jobs: list[JobContext[Page]]), where the fields of the model Page are"
+                " the parameters of each job; list[JobContext] if there are none"
+            )
+        model = (get_args(context) or (None,))[0]
+        if model is None or model is Any:
+            model = _model(name, {})
+        elif not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise InvalidJobType(
+                f"job type {name!r}: the parameters of its jobs are {model!r}, expected a Pydantic"
+                " model"
+            )
+        self.params, self.returns = model, _result_in(hints.get("return", Any))
         self._names = ()
 
     @override
@@ -177,34 +196,6 @@ def function_job_type(function: Callable[..., Any], options: JobKeywords) -> Fun
     """Return the job type of a function with these options. Raises `InvalidJobType`."""
     several = options.get("batch") is not None
     return (BatchFunctionJobType if several else FunctionJobType)(function, options)
-
-
-def _signature_of_batch(function: Callable[..., Any], name: str) -> tuple[type[BaseModel], Any]:
-    """Return the model of the parameters of each job, and the type of its result."""
-    hints = _hints_of(function, name)
-    arguments = list(inspect.signature(function).parameters.values())
-    hint = hints.get(arguments[0].name) if len(arguments) == 1 else None
-    context = get_args(hint)[0] if get_origin(hint) in {list, Sequence} and get_args(hint) else None
-    if context is not JobContext and get_origin(context) is not JobContext:
-        raise InvalidJobType(
-            f"job type {name!r}: a function with batch= takes one argument, the contexts of its"
-            " jobs: def f(jobs: list[JobContext[Page]]), where the fields of the model Page are"
-            " the parameters of each job; list[JobContext] if there are none"
-        )
-    return _model_in(context, name), _result_in(hints.get("return", Any))
-
-
-def _model_in(context: Any, name: str) -> type[BaseModel]:
-    """Return the model that a `JobContext[…]` names; an empty one without it."""
-    model = (get_args(context) or (None,))[0]
-    if model is None or model is Any:
-        return _model(name, {})
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        raise InvalidJobType(
-            f"job type {name!r}: the parameters of its jobs are {model!r}, expected a Pydantic"
-            " model"
-        )
-    return model
 
 
 def _result_in(returned: Any) -> Any:

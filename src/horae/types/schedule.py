@@ -299,7 +299,14 @@ def module_schema(
         zone = "" if trigger.timezone == "UTC" else f" timezone={trigger.timezone}"
         lines.append(f"{_VERB}{verb_name(schedule.name)}(Unit) Unit")
         lines.append(f"    +{'cron' if trigger.kind == 'cron' else 'every'} {trigger.text}{zone}")
-        lines.extend(f"    +{name} {value}" for name, value in _beyond_defaults(schedule))
+        rules, plain = schedule.rules, Rules(key=schedule.rules.key, trigger=trigger)
+        for name in RuleKeywords.__annotations__:
+            value = getattr(rules, name)
+            if value != getattr(plain, name):
+                lines.append(f"    +{name} {', '.join(value) if name == 'exclude' else value}")
+        lines.append(f"    +job {schedule.job_type}")
+        lines.append(f"    +queue {schedule.queue}")
+        lines.append(f"    +priority {schedule.priority}")
         texts = {
             name: getattr(schedule, name) for name in ("params", "limits", "tags", "max_attempts")
         }
@@ -313,25 +320,6 @@ def module_schema(
 def schema_hash(schema: str) -> str:
     """Return the hash by which a deployment recognises a schema."""
     return hashlib.sha256(schema.encode()).hexdigest()
-
-
-def _beyond_defaults(schedule: Schedule) -> list[tuple[str, Any]]:
-    rules, plain = schedule.rules, Rules(key=schedule.rules.key, trigger=schedule.rules.trigger)
-    names = (
-        name
-        for name in RuleKeywords.__annotations__
-        if getattr(rules, name) != getattr(plain, name)
-    )
-    options = [
-        (name, ", ".join(rules.exclude) if name == "exclude" else getattr(rules, name))
-        for name in names
-    ]
-    return [
-        *options,
-        ("job", schedule.job_type),
-        ("queue", schedule.queue),
-        ("priority", schedule.priority),
-    ]
 
 
 def verb_name(name: str) -> str:

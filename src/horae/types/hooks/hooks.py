@@ -175,7 +175,16 @@ class Hooks:
 
     def _remove_hooked(self, kept: KeptFor, oldest: float) -> Iterator[int]:
         """Delete jobs of one type after `before_delete`, called by one process for each job."""
-        for batch in self._take_batches(kept, oldest):
+        last = owed_hooks.FIRST
+        while batch := self._database.transact(
+            owed_hooks.take_past_keeping,
+            kept,
+            after=last,
+            # Few at once, because each hook takes time.
+            limit=20,
+            oldest=oldest,
+            again=TAKEN_AGAIN,
+        ):
             deadline = time.monotonic() + TAKEN_AGAIN / 2
             ready: list[JobId] = []
             rest: list[JobId] = []
@@ -188,6 +197,7 @@ class Hooks:
             if rest:
                 self._database.autocommit(owed_hooks.hand_back, rest)
             yield removed
+            last = owed_hooks.KeptJob(batch[-1].finished_at, batch[-1].id)
 
     def forget(self, types: Collection[str], keep_seconds: float) -> int:
         """Delete jobs of undeclared types without calling hooks; return their number."""
@@ -273,23 +283,6 @@ class Hooks:
             found.difference_update(keys_in(texts))
         files.delete(found)
         return len(found)
-
-    def _take_batches(self, kept: KeptFor, oldest: float) -> Iterator[list[Job]]:
-        last = owed_hooks.FIRST
-        while True:
-            batch = self._database.transact(
-                owed_hooks.take_past_keeping,
-                kept,
-                after=last,
-                # Few at once, because each hook takes time.
-                limit=20,
-                oldest=oldest,
-                again=TAKEN_AGAIN,
-            )
-            if not batch:
-                return
-            yield batch
-            last = owed_hooks.KeptJob(batch[-1].finished_at, batch[-1].id)
 
     def _load(self, job: Job) -> Job | None:
         """Return the job, without unreadable parameters; raise if the database is unavailable."""

@@ -34,21 +34,17 @@ def declared_limits(job_type: str, given: Any, model: type[BaseModel]) -> tuple[
         limits = tuple(NamedLimit(name, limit) for name, limit in named(given, job_type))
         for each in limits:
             check_key(each.limit.key, model.model_fields)
-            _refuse_secrets(each.limit, model)
     except InvalidRequest as error:
         raise InvalidJobType(f"job type {job_type!r}: {error}") from None
+    for each in limits:
+        key = each.limit.key
+        for name in () if key is None or callable(key) else fields_of(key):
+            if is_secret(model, name):
+                raise InvalidJobType(
+                    f"job type {job_type!r}: key {quoted(key)}: parameter {name!r} is secret or"
+                    " contains a secret, and keys are shown in lists"
+                )
     return limits
-
-
-def _refuse_secrets(limit: Limit, model: type[BaseModel]) -> None:
-    if limit.key is None or callable(limit.key):
-        return
-    for name in fields_of(limit.key):
-        if is_secret(model, name):
-            raise InvalidRequest(
-                f"key {quoted(limit.key)}: parameter {name!r} is secret or contains a secret, and"
-                " keys are shown in lists"
-            )
 
 
 def limits_of_job(

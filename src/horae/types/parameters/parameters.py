@@ -130,14 +130,13 @@ class ModelParameters:
 
     def restore(self, params: Any) -> Stored:
         """Return the same text, with copies of large values: each job deletes its own."""
-        if isinstance(params, dict):
-            params = {name: self._copied(item) for name, item in params.items()}
+        files = self.files
+        if isinstance(params, dict) and files is not None:
+            params = {
+                name: files.put(files.get(item)) if is_reference(item) else item
+                for name, item in params.items()
+            }
         return Stored() if params is None else Stored(json.dumps(params))
-
-    def _copied(self, item: Any) -> Any:
-        if self.files is None or not is_reference(item):
-            return item
-        return self.files.put(self.files.get(item))
 
     def is_elsewhere(self, text: str | None) -> bool:
         """Return whether a store has to be read for the parameters, which may take time."""
@@ -204,7 +203,15 @@ class MappedParameters:
         self.mapped = joined.mapped
         self.joined = joined
         self._names = {attribute.column: attribute.name for attribute in self.joined.attributes}
-        self.model = _model_of(self.joined)
+        fields: dict[str, Any] = {
+            item.name: (
+                item.kind | None if item.nullable else item.kind,
+                None if item.optional else ...,
+            )
+            for item in joined.attributes
+        }
+        config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+        self.model = create_model(joined.mapped.__name__, __config__=config, **fields)
 
     def use(self, sealer: Sealer | None, files: LargeValues | None) -> None:
         """Use the store of large results; the table of the application has the parameters."""
@@ -283,15 +290,3 @@ def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> B
             for item in found
         ]
         raise InvalidParameters(job_type, problems) from None  # its text repeats what may be secret
-
-
-def _model_of(joined: "MappedTable") -> type[BaseModel]:
-    fields: dict[str, Any] = {
-        item.name: (
-            item.kind | None if item.nullable else item.kind,
-            None if item.optional else ...,
-        )
-        for item in joined.attributes
-    }
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-    return create_model(joined.mapped.__name__, __config__=config, **fields)

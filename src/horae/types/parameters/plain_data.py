@@ -50,7 +50,13 @@ class _NotPlain(Exception):  # an exception keeps the walk short: it ends at the
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(what)
-        self.problem = ValueProblem(_show(path), what)
+        keys: list[str] = []
+        while path is not None and len(keys) < DEEPEST:
+            path, key = path
+            keys.append(str(key)[:50] if type(key) in SCALARS else _kind(key))
+        if len(keys) > 2 * _SHOWN:
+            keys[_SHOWN:-_SHOWN] = ["…"]
+        self.problem = ValueProblem(".".join(reversed(keys)), what)
 
 
 def problem_of(value: Any) -> ValueProblem | None:
@@ -199,13 +205,3 @@ _ITERATION: Final = ("__iter__", "__next__", "__len__", "keys", "values", "items
 
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__qualname__
-
-
-def _show(path: Path) -> str:
-    keys: list[str] = []
-    while path is not None and len(keys) < DEEPEST:
-        path, key = path
-        keys.append(str(key)[:50] if type(key) in SCALARS else _kind(key))
-    if len(keys) > 2 * _SHOWN:
-        keys[_SHOWN:-_SHOWN] = ["…"]
-    return ".".join(reversed(keys))

@@ -207,19 +207,14 @@ def _leaves(value: Any, *, with_keys: bool) -> Iterator[str]:
     elif isinstance(value, bytes):
         yield value.decode(errors="replace")
     elif value is not None and not isinstance(value, bool):
-        yield str(value)
-        yield from _decode(str(value))
-
-
-def _decode(text: str) -> Iterator[str]:
-    """Yield what a text stands for: bytes are stored as base64, and a parameter of the type `Json`
-    as its text.
-    """
-    with suppress(ValueError):
-        yield base64.b64decode(text, altchars="-_", validate=True).decode()
-    if text.startswith(("{", "[")):
-        with suppress(ValueError, RecursionError):
-            yield from _leaves(json.loads(text), with_keys=False)
+        text = str(value)
+        yield text
+        # Bytes are stored as base64, and a parameter of the type `Json` as its text.
+        with suppress(ValueError):
+            yield base64.b64decode(text, altchars="-_", validate=True).decode()
+        if text.startswith(("{", "[")):
+            with suppress(ValueError, RecursionError):
+                yield from _leaves(json.loads(text), with_keys=False)
 
 
 def opened(value: Any) -> Any:

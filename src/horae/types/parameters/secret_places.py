@@ -75,7 +75,12 @@ class Place:
         found: list[Node] = []
         for node in self.nodes:
             named = [field for own, field in fields_of(node) if name in _names(own, field)]
-            found += named or _of_other_keys(node)
+            if named:
+                found += named
+            elif node.get("config", {}).get("extra_fields_behavior") == "allow":
+                found.append(_ANYTHING)
+            else:
+                found += [node[key] for key in ("extras_schema", "values_schema") if key in node]
         return self._places.of(found) if found else None
 
     def item(self, index: int) -> "Place | None":
@@ -101,8 +106,15 @@ class Places:
         self.root = self.of([self.schema])
 
     def of(self, nodes: Iterable[Node]) -> Place:
-        """Return the place that these nodes describe."""
-        found = self._find_same(nodes)
+        """Return the place that these nodes describe, with all that describe the same value."""
+        waiting, found = list(nodes), dict[int, Node]()
+        while waiting:
+            node = waiting.pop()
+            if id(node) not in found:
+                found[id(node)] = node
+                waiting += self._follow(node)
+                for key in _SAME_VALUE.get(node["type"], ()):
+                    waiting += _nodes_in(node.get(key))
         return self._known.setdefault(frozenset(found), Place(self, tuple(found.values())))
 
     def has_mark(self, nodes: Iterable[Node]) -> bool:
@@ -135,18 +147,6 @@ class Places:
             names = {id(field): name for name, field in fields_of(node)}
             for inner in (*_inner(node), *self._follow(node)):
                 waiting.append(((*path, names[id(inner)]) if id(inner) in names else path, inner))
-
-    def _find_same(self, nodes: Iterable[Node]) -> dict[int, Node]:
-        """Return all nodes that describe the same value as these, by their identity."""
-        waiting, found = list(nodes), dict[int, Node]()
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in found:
-                found[id(node)] = node
-                waiting += self._follow(node)
-                for key in _SAME_VALUE.get(node["type"], ()):
-                    waiting += _nodes_in(node.get(key))
-        return found
 
     def _follow(self, node: Node) -> Iterator[Node]:
         if node["type"] == "definition-ref":
@@ -196,13 +196,6 @@ def _names(own: str, field: Node) -> Iterator[str]:
             yield alias
         elif alias:  # an alias of several paths, each of which begins with a name
             yield from (str(path[0]) if isinstance(path, list) else str(path) for path in alias)
-
-
-def _of_other_keys(node: Node) -> list[Node]:
-    """Return what describes the values under keys that are no fields."""
-    if node.get("config", {}).get("extra_fields_behavior") == "allow":
-        return [_ANYTHING]
-    return [node[key] for key in ("extras_schema", "values_schema") if key in node]
 
 
 def _items(node: Node) -> list[Node]:

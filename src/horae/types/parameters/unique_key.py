@@ -44,7 +44,14 @@ def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
     """Raise `InvalidRequest` for a name that is no parameter of the model, and for a secret that
     would be compared.
     """
-    _refuse_secrets(by, model)
+    for name in model.model_fields if by is None else by:
+        if searchability(model, name.split(".")) is Searchability.SECRET:
+            named = "by names" if by is not None else "all parameters are compared, and of them"
+            raise InvalidRequest(
+                f"{named} {quoted(name)}, which is secret or contains a secret; a secret could be"
+                " guessed from the hash that is stored; compare others, as in"
+                ' Unique(by=["account"])'
+            )
     if model.model_config.get("extra") == "allow":
         return
     for name in by or ():
@@ -53,17 +60,6 @@ def check_names(by: Sequence[str] | None, model: type[BaseModel]) -> None:
             known = ", ".join(model.model_fields) or "none"
             raise InvalidRequest(
                 f"by names {quoted(name)}, which is no parameter (the parameters are: {known})"
-            )
-
-
-def _refuse_secrets(by: Sequence[str] | None, model: type[BaseModel]) -> None:
-    for name in model.model_fields if by is None else by:
-        if searchability(model, name.split(".")) is Searchability.SECRET:
-            named = "by names" if by is not None else "all parameters are compared, and of them"
-            raise InvalidRequest(
-                f"{named} {quoted(name)}, which is secret or contains a secret; a secret could be"
-                " guessed from the hash that is stored; compare others, as in"
-                ' Unique(by=["account"])'
             )
 
 

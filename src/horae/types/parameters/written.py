@@ -70,11 +70,20 @@ class ParameterWriter:
             for name, field in model.model_fields.items()
             if isinstance(field.validation_alias, str)
         }
+        declared = model.__pydantic_decorators__
+        has_validators = (
+            declared.validators
+            or declared.field_validators
+            or declared.root_validators
+            or declared.model_validators
+            or model.__pydantic_post_init__
+            or model.__pydantic_custom_init__
+        )
         # Defaults whose validation depends on no other value need to be verified only once.
         self._independent = {
             name
             for name, field in model.model_fields.items()
-            if not (field.metadata or field.default_factory or _has_validators(model))
+            if not (field.metadata or field.default_factory or has_validators)
         }
         self._verified = set[str]()
         self._plain_defaults = dict[str, Any]()  # the verified defaults that JSON can express
@@ -150,19 +159,6 @@ class ParameterWriter:
             return ValueProblem(name, "cannot be stored and validated again unchanged")
         where = "" if is_secret(self._model, name) else problem.where  # keys may be secret
         return ValueProblem(".".join(part for part in (name[:50], where) if part), problem.what)
-
-
-def _has_validators(model: type[BaseModel]) -> bool:
-    """Return whether the validation of a field of the model may depend on others."""
-    declared = model.__pydantic_decorators__
-    return bool(
-        declared.validators
-        or declared.field_validators
-        or declared.root_validators
-        or declared.model_validators
-        or model.__pydantic_post_init__
-        or model.__pydantic_custom_init__
-    )
 
 
 def validated_again(model: type[BaseModel], text: str) -> BaseModel:
