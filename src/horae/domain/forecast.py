@@ -158,16 +158,16 @@ class Forecast:
                 first.setdefault(running, rose)
             running, rose = running + change, moment if change > 0 else None
         largest = sorted((count for count in times if count > 1), reverse=True)[:most]
-        return [
-            Peak(count, first[count], self._at(first[count]), times[count]) for count in largest
-        ]
-
-    def _at(self, moment: datetime) -> tuple[str, ...]:
-        return tuple(
-            schedule.name
-            for schedule in self.schedules
-            if any(run.start <= moment < run.end for run in schedule.runs)
-        )
+        peaks: list[Peak] = []
+        for overlapping in largest:
+            at = first[overlapping]
+            names = tuple(
+                schedule.name
+                for schedule in self.schedules
+                if any(run.start <= at < run.end for run in schedule.runs)
+            )
+            peaks.append(Peak(overlapping, at, names, times[overlapping]))
+        return peaks
 
 
 def forecast(

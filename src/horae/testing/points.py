@@ -107,18 +107,14 @@ class Tracer:
             if name == self.own_file or not name.startswith(FOREIGN):
                 return f"{name}:{frame.f_lineno}"
             frame = frame.f_back
-        return _line_of(self._body, self.own_file)
-
-
-def _line_of(body: Any, own_file: str) -> str | None:
-    """Return the line at which a coroutine waits, or runs a statement outside its own frames."""
-    found: str | None = None
-    while (frame := getattr(body, "cr_frame", None)) is not None:
-        name = frame.f_code.co_filename
-        if name == own_file or not name.startswith(FOREIGN):
-            found = f"{name}:{frame.f_lineno}"
-        body = body.cr_await
-    return found
+        # A coroutine waits, or runs a statement outside its own frames.
+        found, body = None, self._body
+        while (frame := getattr(body, "cr_frame", None)) is not None:
+            name = frame.f_code.co_filename
+            if name == self.own_file or not name.startswith(FOREIGN):
+                found = f"{name}:{frame.f_lineno}"
+            body = body.cr_await
+        return found
 
 
 class _Awaited:

@@ -13,7 +13,7 @@ from typing import Final
 from horae.domain.cluster import PARTITIONS
 from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId, limits
 from horae.live import LiveReport
-from horae.runtime.bodies import FinishedRun, RunEnvironment, stopped_by, with_report
+from horae.runtime.bodies import RunEnvironment, stopped_by, with_report
 from horae.runtime.components import Components
 from horae.runtime.inline import CallingThread
 from horae.runtime.liveness import Rescuer
@@ -73,7 +73,14 @@ class JobRunner:
             ends = [stopped_by(error, each, self._environment) for each in attempts]
             finished = ends[0]._replace(batch=ends)
         for end in finished.batch or (finished,):
-            self._settle(with_report(end, reports.get(end.claim.id)))
+            reported = with_report(end, reports.get(end.claim.id))
+            settled = self._database.transact(settle_batch, self._environment, [reported])
+            self._groups.act_on(settled.follow_ups)
+            state = state_after(reported, settled)
+            if end.error is not None and (state is JobState.FAILED or end.unbegun):
+                self.failures[end.claim.id] = end.error
+            if state in OWED_BY:
+                self._call_hook(end.claim.id, end.claim.type, end.error)
         for end in finished.batch or (finished,):
             if isinstance(end.error, KeyboardInterrupt | SystemExit):
                 raise end.error
@@ -98,16 +105,6 @@ class JobRunner:
                 return found[0] if found else None
         found = database.autocommit(claims.claim, scope, 1)
         return found[0] if found else None
-
-    def _settle(self, finished: FinishedRun) -> None:
-        claim = finished.claim
-        settled = self._database.transact(settle_batch, self._environment, [finished])
-        self._groups.act_on(settled.follow_ups)
-        state = state_after(finished, settled)
-        if finished.error is not None and (state is JobState.FAILED or finished.unbegun):
-            self.failures[claim.id] = finished.error
-        if state in OWED_BY:
-            self._call_hook(claim.id, claim.type, finished.error)
 
     def _call_hook(self, job_id: JobId, job_type: str, error: BaseException | None) -> None:
         if error is not None:

@@ -72,7 +72,13 @@ class Ring:
 def _owners(nodes: Sequence[NodeId]) -> tuple[tuple[NodeId, NodeId], ...]:
     if len(nodes) == 1:
         return ((nodes[0], nodes[0]),) * PARTITIONS
-    rankings = _rankings(nodes)
+    scores = [_SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size)) for node in nodes]
+    # For each partition the nodes by their index, best first. On equal scores the smaller id wins:
+    # sorting is stable, also in reverse.
+    rankings = [
+        sorted(range(len(nodes)), key=row.__getitem__, reverse=True)
+        for row in zip(*scores, strict=True)
+    ]
     most_first, most_in_total = _most(PARTITIONS, len(nodes)), _most(2 * PARTITIONS, len(nodes))
     owned = [0] * len(nodes)
     firsts = [_assign(ranking, owned, most_first) for ranking in rankings]
@@ -90,16 +96,6 @@ def _most(places: int, nodes: int) -> int:
     1,024 places evenly.
     """
     return max(int(GREATEST_LOAD * places / nodes), -(-places // nodes))
-
-
-def _rankings(nodes: Sequence[NodeId]) -> list[list[int]]:
-    """Rank the nodes for each partition, best first; nodes are given by their index."""
-    scores = [_SCORES.unpack(shake_128(node.encode()).digest(_SCORES.size)) for node in nodes]
-    # On equal scores the smaller id wins: sorting is stable, also in reverse.
-    return [
-        sorted(range(len(nodes)), key=row.__getitem__, reverse=True)
-        for row in zip(*scores, strict=True)
-    ]
 
 
 def _assign(ranking: Sequence[int], owned: list[int], most: int) -> int:

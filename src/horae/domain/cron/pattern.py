@@ -117,10 +117,7 @@ class Calendar:
             first = today.toordinal() - day + 1
             if days := self._days_of(year, month, first) >> day - 1:
                 return first + day + (days & -days).bit_length() - 2
-        return self._in_later_month(year, month)
-
-    def _in_later_month(self, year: int, month: int) -> int | None:
-        """Find the first matching day after the given month (1 to 12)."""
+        # Otherwise it is the first matching day after this month.
         while years := self.years >> year - YEAR.low:
             if not years & 1:
                 year += (years & -years).bit_length() - 1

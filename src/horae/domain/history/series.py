@@ -160,10 +160,11 @@ def points_of(parts: Iterable[StepPart], window: Window) -> list[Point]:
     by_step: dict[int, list[StepPart]] = defaultdict(list)
     for part in parts:
         by_step[(part.start - window.start) // step].append(part)
-    return [_point(window.start + n * step, by_step.get(n, ())) for n in range(count)]
-
-
-def _point(at: datetime, parts: Sequence[StepPart]) -> Point:
-    known = [part.figures for part in parts if part.figures is not None]
-    seconds = sum(part.seconds for part in parts if part.figures is not None)
-    return Point(at, seconds, merged(known) if known else None)
+    points: list[Point] = []
+    for n in range(count):
+        known = [
+            (part.seconds, part.figures) for part in by_step.get(n, ()) if part.figures is not None
+        ]
+        figures = merged([each for _, each in known]) if known else None
+        points.append(Point(window.start + n * step, sum(seconds for seconds, _ in known), figures))
+    return points

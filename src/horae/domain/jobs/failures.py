@@ -70,7 +70,11 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
     found: defaultdict[str, list[Failure]] = defaultdict(list)
     last: dict[JobId, Failure] = {}
     for each in sorted(failures, key=lambda failure: failure.at):
-        found[_key(each)].append(each)
+        # Without the line: it moves with every change of the file.
+        path, _, function = place_of(each.traceback) or ("", 0, "")
+        kind = class_of(each.error) or each.outcome or ""
+        named = f"{each.type}\0{kind}\0{path}\0{function}"
+        found[sha256(named.encode()).hexdigest()[:12]].append(each)
         last[each.job_id] = each
     groups = [_group(key, each, last) for key, each in found.items()]
     return sorted(groups, key=lambda group: (group.count, group.last_at), reverse=True)
@@ -97,14 +101,6 @@ def place_of(traceback: str | None) -> tuple[str, int, str] | None:
     parts = re.split(r"[/\\]", frame["path"])
     # Each deployment may have a folder of its own.
     return "/".join(parts[-2:]), int(frame["line"]), frame["function"].strip()
-
-
-def _key(failure: Failure) -> str:
-    # Without the line: it moves with every change of the file.
-    path, _, function = place_of(failure.traceback) or ("", 0, "")
-    kind = class_of(failure.error) or failure.outcome or ""
-    named = f"{failure.type}\0{kind}\0{path}\0{function}"
-    return sha256(named.encode()).hexdigest()[:12]
 
 
 def _group(key: str, failures: Sequence[Failure], last: Mapping[JobId, Failure]) -> FailureGroup:

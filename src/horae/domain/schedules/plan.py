@@ -118,7 +118,8 @@ def plan(snapshot: ScheduleSnapshot, event: Event, now: datetime, rng: Random) -
         case NextStartSet() | SkipRequested() | ChangeWithdrawn() | BackfillChanged():
             return change_start(snapshot, unchanged, event, now)
         case Due() | ClockSetBack():
-            return _act_by_clock(snapshot, unchanged, event, now)
+            act = _act_when_due if isinstance(event, Due) else _pull_in
+            return act(snapshot, unchanged, now)
         case RunByHand() | RunRetried():
             return (
                 unchanged if snapshot.executing else _start_by_hand(snapshot, unchanged, event, now)
@@ -222,17 +223,9 @@ def _pull_in(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan
     finish, planned = snapshot.statistics.last_finish, snapshot.next_start
     if finish is None or planned is None or not now < finish <= planned:
         return unchanged
-    wait = _longest_wait(snapshot, finish, planned)
-    return unchanged if wait is None else replace(unchanged, next_start=min(planned, now + wait))
-
-
-def _longest_wait(
-    snapshot: ScheduleSnapshot, finish: datetime, planned: datetime
-) -> timedelta | None:
-    """Return the longest possible wait from a finish to the next start; None if a caller set it."""
     rules, trigger = snapshot.rules, snapshot.rules.finish_trigger
     if trigger is None or rules.retry_after is None:
-        return None
+        return unchanged
     interval = trigger.interval
     waits = [
         interval.after(finish, trigger.timezone) - finish + min(rules.jitter, interval.nominal)
@@ -242,7 +235,10 @@ def _longest_wait(
             longest_failure_delay(streak, rules.retry_after, interval, rules.backoff),
             CRASH_WAIT,
         ]
-    return min((wait for wait in waits if planned - finish <= wait), default=None)
+    possible = [wait for wait in waits if planned - finish <= wait]
+    if not possible:  # a caller has set the next start
+        return unchanged
+    return replace(unchanged, next_start=min(planned, now + min(possible)))
 
 
 def _with_next_start(plan: Plan, start: datetime | None, now: datetime, *, executing: bool) -> Plan:
@@ -312,14 +308,6 @@ def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
 
 
 # A schedule that is due, or is run by hand
-
-
-def _act_by_clock(
-    snapshot: ScheduleSnapshot, unchanged: Plan, event: Due | ClockSetBack, now: datetime
-) -> Plan:
-    if isinstance(event, ClockSetBack):
-        return _pull_in(snapshot, unchanged, now)
-    return _act_when_due(snapshot, unchanged, now)
 
 
 def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) -> Plan:

@@ -81,25 +81,19 @@ def _starts(
     runs = run_times(timeline, gaps_of(rules, change))
     if change is not None and change.start is not None:
         yield max(change.start, next_start)
-    elif not _is_skipped(rules, timeline, next_start, change):
-        yield next_start
+    else:
+        before = next_start - timeline.jitter - MICROSECOND
+        count = timeline.count(before, next_start)
+        nominal = timeline.nth(before, count, next_start) if count else None
+        if (
+            nominal is None
+            or timeline.start_of(nominal) != next_start
+            or reason_to_skip(rules, change, nominal) is None
+        ):
+            yield next_start
     # A start lies before the nominal time that follows its own, so the next one is the first after
     # it.
     nominal = runs.after(max(next_start, now))
     while nominal is not None:
         yield timeline.start_of(nominal)
         nominal = runs.after(nominal)
-
-
-def _is_skipped(
-    rules: Rules, timeline: Timeline, start: datetime, change: OneTimeChange | None
-) -> bool:
-    """Return whether a start is that of a nominal time that will be skipped."""
-    before = start - timeline.jitter - MICROSECOND
-    count = timeline.count(before, start)
-    if not count:
-        return False
-    nominal = timeline.nth(before, count, start)
-    return (
-        timeline.start_of(nominal) == start and reason_to_skip(rules, change, nominal) is not None
-    )

@@ -97,8 +97,14 @@ class TimeExplanation:
 def explain(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Say why the schedule did or did not run at a moment, or whether it will."""
     timeline = Timeline.of(known.rules)
-    if known.at is not None and _stands_for(known.at, timeline, moment):
-        return TimeExplanation(kind=WhyKind.DECIDED, moment=moment, ticks=known.at)
+    at = known.at
+    # The times between the first and the last one of a row are those of the rules that held then;
+    # where the rules have changed since, only the two are certain.
+    if at is not None and (
+        moment in {at.first, at.last}
+        or (at.first < moment < at.last and _is_nominal(timeline, moment))
+    ):
+        return TimeExplanation(kind=WhyKind.DECIDED, moment=moment, ticks=at)
     if moment == known.next_start and known.disabled is None and not known.executing:
         return _undecided(known, timeline, moment)
     if timeline.source is None:
@@ -127,17 +133,6 @@ def undecided(
     if last_tick is None or not (count := timeline.count(last_tick, now)):
         return None
     return timeline.nth(last_tick, 1, now), timeline.nth(last_tick, count, now), count
-
-
-def _stands_for(ticks: Ticks, timeline: Timeline, moment: datetime) -> bool:
-    """Return whether a row decides about a moment.
-
-    The times between the first and the last one of a row are those of the rules that held then;
-    where the rules have changed since, only the two are certain.
-    """
-    if moment in {ticks.first, ticks.last}:
-        return True
-    return ticks.first < moment < ticks.last and _is_nominal(timeline, moment)
 
 
 def _is_nominal(timeline: Timeline, moment: datetime) -> bool:

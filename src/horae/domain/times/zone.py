@@ -131,22 +131,19 @@ def _changes(zone: tzinfo, start: int, end: int) -> list[int]:
     Daily samples suffice: since 1970 no zone changed its offset twice within a week.
     """
     samples = [(instant, _offset(zone, instant)) for instant in [*range(start, end, DAY), end - 1]]
-    return [
-        _first_with_new_offset(zone, earlier, later)
-        for (earlier, before), (later, after) in pairwise(samples)
-        if before != after
-    ]
-
-
-def _first_with_new_offset(zone: tzinfo, earlier: int, later: int) -> int:
-    old = _offset(zone, earlier)
-    while later - earlier > 1:
-        middle = (earlier + later) // 2
-        if _offset(zone, middle) == old:
-            earlier = middle
-        else:
-            later = middle
-    return later
+    changes: list[int] = []
+    for (earlier, before), (later, after) in pairwise(samples):
+        if before == after:
+            continue
+        low, high = earlier, later
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _offset(zone, middle) == before:
+                low = middle
+            else:
+                high = middle
+        changes.append(high)
+    return changes
 
 
 def _offset(zone: tzinfo, instant: int) -> int:

@@ -210,7 +210,14 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
             )
         )
     if name is None:
-        return _text_or_id(value)
+        if len(value.items) > 1 and '"' in value.text:
+            raise InvalidRequest(
+                Sentence("put the whole text in quotes", SentenceCode.QUERY_ONE_VALUE)
+            )
+        number = value.text.removeprefix("#")
+        if not value.is_quoted and _is_id(number):
+            return HasId((int(number),))
+        return Contains(Field.TEXT, value.text)
     field = next((each for each in Field if each == name), None)
     if operator != ":":
         if field not in _WITH_ORDER:
@@ -258,15 +265,6 @@ def _value(written: str) -> _Value:
     if len(items) == 1:
         return _Value(*items[0], items=tuple(items))
     return _Value(written, is_quoted=False, items=tuple(items))
-
-
-def _text_or_id(value: _Value) -> Condition:
-    if len(value.items) > 1 and '"' in value.text:
-        raise InvalidRequest(Sentence("put the whole text in quotes", SentenceCode.QUERY_ONE_VALUE))
-    number = value.text.removeprefix("#")
-    if not value.is_quoted and _is_id(number):
-        return HasId((int(number),))
-    return Contains(Field.TEXT, value.text)
 
 
 def _path(field: str) -> tuple[str, ...]:
