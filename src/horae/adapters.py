@@ -38,7 +38,12 @@ class Adapters:
             self.replica = None
         else:
             self.replica = ReadReplica(database, url.get_secret_value())
-        self.live = self._live()
+        self.live: LiveStore = DatabaseLiveStore(database)
+        if (server := settings.redis_live or settings.redis) is not None:
+            access = self._access(server.get_secret_value())
+            from horae.live.redis import RedisLiveStore
+
+            self.live = RedisLiveStore(access, self.live)
         self.wakeup = self._wakeup()
 
     @property
@@ -52,15 +57,6 @@ class Adapters:
             self.replica.close()
         self.wakeup.close()
         self.live.close()
-
-    def _live(self) -> LiveStore:
-        store = DatabaseLiveStore(self._database)
-        if (server := self._settings.redis_live or self._settings.redis) is None:
-            return store
-        access = self._access(server.get_secret_value())
-        from horae.live.redis import RedisLiveStore
-
-        return RedisLiveStore(access, store)
 
     def _wakeup(self) -> WakeupChannel:
         given = self._settings

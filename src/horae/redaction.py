@@ -80,7 +80,13 @@ class Redactor:
     def __init__(self, error: BaseException | None, secrets: Iterable[str] = ()) -> None:
         errors = () if error is None else _chain(error)
         self._replacements = [pair for each in errors for pair in _replacements(each)]
-        self._replacements += [(secret, MASK) for secret in _as_shown(secrets)]
+        known = {secret for _, secret in zip(range(200), secrets, strict=False)}
+        known |= {
+            written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)
+        }
+        # Longer ones first, because one may contain another.
+        in_order = sorted(known, key=len, reverse=True)
+        self._replacements += [(each, MASK) for each in in_order if len(each) >= SHORTEST_SECRET]
 
     def clean(self, text: str) -> str:
         """Return the text without these values."""
@@ -124,14 +130,3 @@ def _replacements(error: BaseException) -> Iterator[tuple[str, str]]:
         yield from (
             (line, "(hidden)") for line in detail.splitlines() if len(line) >= SHORTEST_SECRET
         )
-
-
-def _as_shown(secrets: Iterable[str]) -> list[str]:
-    """The secrets as they are, and as `repr` and JSON write them; longer ones first, because one
-    may contain another.
-    """
-    known = {secret for _, secret in zip(range(200), secrets, strict=False)}
-    known |= {written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)}
-    return sorted(
-        (secret for secret in known if len(secret) >= SHORTEST_SECRET), key=len, reverse=True
-    )

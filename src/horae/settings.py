@@ -519,13 +519,9 @@ def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
         if item["type"] == "time_delta_parsing"
         else str(item["msg"]).removeprefix("Value error, ")  # Pydantic adds the prefix
     )
-    where = "" if item["loc"][0] in arguments else _file_with(item["loc"][0])
+    where = ""
+    if item["loc"][0] not in arguments and variable not in os.environ:
+        file = find_settings_file()
+        if file is not None and item["loc"][0] in file.settings:
+            where = f"{file.path}: "
     return f"{where}{name} ({variable}): {shown} is not allowed: {reason}"
-
-
-def _file_with(name: str) -> str:
-    """Return the path of the file that sets this, for the beginning of an error."""
-    file = find_settings_file()
-    if file is None or name not in file.settings or f"{PREFIX}{name.upper()}" in os.environ:
-        return ""
-    return f"{file.path}: "

@@ -110,7 +110,10 @@ def problems_of(findings: Iterable[Finding]) -> list[FoundProblem]:
                 key=f"{rule}:{about.id or about.name}",
                 rule=rule,
                 summary=each.message,
-                details=to_jsonable_python(_values_of(each.message)) | {"id": about.id},
+                details=to_jsonable_python(
+                    each.message.values if isinstance(each.message, Sentence) else {}
+                )
+                | {"id": about.id},
             )
             for about, each in same
         ]
@@ -125,7 +128,3 @@ def away(why: str, thresholds: AlertThresholds) -> FoundProblem:
         summary=f"the database cannot be read: {why}",
         hold=thresholds.seconds("database_away"),
     )
-
-
-def _values_of(message: str) -> Mapping[str, Any]:
-    return message.values if isinstance(message, Sentence) else {}

@@ -75,7 +75,17 @@ class Webhook:
 
     def deliver(self, notice: Notice, source: str, now: datetime) -> None:
         """POST the notice."""
-        body = _slack(notice, source) if self.format == "slack" else _json(notice, source, now)
+        if self.format == "slack":
+            text = f"*{_MARKS[notice.happening]}* {notice.alert.summary} ({source})"
+            # Else a name could mention everybody, or link to a page.
+            body = json.dumps({"text": text.translate(_SLACK_ESCAPES)}).encode()
+        else:
+            values: dict[str, Any] = {"version": 1, "source": source, "sent_at": now.isoformat()}
+            values |= notice_as_values(notice)
+            body = json.dumps(values).encode()
+            if len(body) > LARGEST_BODY:
+                values["alert"]["details"] = {}
+                body = json.dumps(values).encode()
         headers = {"Content-Type": "application/json"}
         if self.secret is not None:
             headers[HEADER] = sign(self.secret, body, int(now.timestamp()))
@@ -208,22 +218,6 @@ def notice_as_values(notice: Notice) -> dict[str, Any]:
             "ended": notice.at.isoformat() if is_over else None,
         },
     }
-
-
-def _json(notice: Notice, source: str, now: datetime) -> bytes:
-    values: dict[str, Any] = {"version": 1, "source": source, "sent_at": now.isoformat()}
-    values |= notice_as_values(notice)
-    body = json.dumps(values).encode()
-    if len(body) > LARGEST_BODY:
-        values["alert"]["details"] = {}
-        body = json.dumps(values).encode()
-    return body
-
-
-def _slack(notice: Notice, source: str) -> bytes:
-    text = f"*{_MARKS[notice.happening]}* {notice.alert.summary} ({source})"
-    # Else a name could mention everybody, or link to a page.
-    return json.dumps({"text": text.translate(_SLACK_ESCAPES)}).encode()
 
 
 def _text(notice: Notice, source: str) -> str:

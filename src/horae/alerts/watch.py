@@ -8,6 +8,7 @@ others.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Timeout
@@ -123,10 +124,15 @@ class Watch:
         self._threads = Threads(1, "horae-watch")
         self._senders = Threads(max(1, len(targets) + len(pings)), "horae-watch-send")
         self._state = State() if self._file is None else states.load(self._file)
-        self._deliveries = [
-            _Delivery(target, self._state.undelivered.setdefault(key, Undelivered()))
-            for key, target in _named(targets)
-        ]
+        self._deliveries: list[_Delivery] = []
+        times_named = Counter[str]()
+        for target in targets:
+            times_named[target.name] += 1
+            number = times_named[target.name]
+            # By this key the state knows the target after a restart.
+            key = target.name if number == 1 else f"{target.name} #{number}"
+            undelivered = self._state.undelivered.setdefault(key, Undelivered())
+            self._deliveries.append(_Delivery(target, undelivered))
         self._pinging: dict[int, Future[None]] = {}
 
     @property
@@ -148,9 +154,17 @@ class Watch:
                 if told is not None:
                     told(notice)
             self.deliver()
-            while (left := began + every - time.monotonic()) > 0 and not stop.wait(
-                min(left, self._until_next_try())
-            ):
+            while (left := began + every - time.monotonic()) > 0:
+                # Until a target is due for a try, or may have answered.
+                waits = [
+                    1.0
+                    if delivery.under_way
+                    else max(SHORTEST_WAIT, delivery.next_try - time.monotonic())
+                    for delivery in self._deliveries
+                    if delivery.undelivered.notices
+                ]
+                if stop.wait(min(left, *waits, LONGEST_PAUSE)):
+                    break
                 self.deliver(with_pings=False)
 
     def look(self, *, at_once: bool = False) -> Sequence[Notice]:
@@ -189,7 +203,14 @@ class Watch:
             waiting = delivery.undelivered.notices[:AT_ONCE]
             if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
                 delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
-        pinging = self._ping() if with_pings else []
+        pinging: list[tuple[Ping, Future[None]]] = []
+        # Not while something is wrong, not even if it has not lasted long enough.
+        if with_pings and self.is_well and not self._is_away:
+            for number, ping in enumerate(self._pings):
+                before = self._pinging.get(number)
+                if before is None or before.done():
+                    self._pinging[number] = self._senders.submit(ping.ping)
+                pinging.append((ping, self._pinging[number]))
         for delivery in self._deliveries:
             self._collect(delivery, end)
         for ping, future in pinging:
@@ -268,36 +289,6 @@ class Watch:
             problem,
         )
 
-    def _ping(self) -> "list[tuple[Ping, Future[None]]]":
-        """Ping while nothing is wrong, also nothing that has not lasted long enough."""
-        if not self.is_well or self._is_away:
-            return []
-        pinging: list[tuple[Ping, Future[None]]] = []
-        for number, ping in enumerate(self._pings):
-            before = self._pinging.get(number)
-            if before is None or before.done():
-                self._pinging[number] = self._senders.submit(ping.ping)
-            pinging.append((ping, self._pinging[number]))
-        return pinging
-
-    def _until_next_try(self) -> float:
-        """Return the seconds until a target is due for a try, or may have answered."""
-        waits = [
-            1.0 if delivery.under_way else max(SHORTEST_WAIT, delivery.next_try - time.monotonic())
-            for delivery in self._deliveries
-            if delivery.undelivered.notices
-        ]
-        return min(waits, default=LONGEST_PAUSE)
-
     def _save(self) -> None:
         if self._file is not None:
             states.save(self._file, self._state)
-
-
-def _named(targets: Sequence[AlertTarget]) -> list[tuple[str, AlertTarget]]:
-    """Return targets with a key each, by which the state knows them after a restart."""
-    keys: list[tuple[str, AlertTarget]] = []
-    for target in targets:
-        number = sum(other.name == target.name for _, other in keys) + 1
-        keys.append((target.name if number == 1 else f"{target.name} #{number}", target))
-    return keys

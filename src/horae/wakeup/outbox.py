@@ -143,33 +143,30 @@ class Outbox(BuiltAnewInChild):
 
     def _run(self) -> None:
         try:
-            self._deliver_all()
+            while True:
+                with self._filled:
+                    self._filled.wait_for(lambda: self._merged or self._closing.is_set())
+                    hints = self._merged.take()
+                if not hints:
+                    return
+                try:
+                    self._deliver(hints)
+                except Exception as error:  # noqa: BLE001 - the thread must survive
+                    if self._on_failure is not None:
+                        self._on_failure(error)
+                    elif not self._failures:
+                        _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
+                    self._failures += 1
+                    with self._filled:
+                        if self._closing.is_set():  # this was the last attempt
+                            return
+                        for hint in hints:
+                            self._merged.add(hint)
+                    delay = retry_delay(self._failures, RECONNECT, self._random)
+                    self._closing.wait(delay.total_seconds())
+                else:
+                    self._failures = 0
+                    if self._interval:
+                        self._closing.wait(self._interval)
         finally:
             self._on_end()
-
-    def _deliver_all(self) -> None:
-        while True:
-            with self._filled:
-                self._filled.wait_for(lambda: self._merged or self._closing.is_set())
-                hints = self._merged.take()
-            if not hints:
-                return
-            try:
-                self._deliver(hints)
-            except Exception as error:  # noqa: BLE001 - the thread must survive: hints are optional
-                if self._on_failure is not None:
-                    self._on_failure(error)
-                elif not self._failures:
-                    _log.warning("%s cannot send hints and keeps trying: %s", self._name, error)
-                self._failures += 1
-                with self._filled:
-                    if self._closing.is_set():  # this was the last attempt
-                        return
-                    for hint in hints:
-                        self._merged.add(hint)
-                delay = retry_delay(self._failures, RECONNECT, self._random)
-                self._closing.wait(delay.total_seconds())
-            else:
-                self._failures = 0
-                if self._interval:
-                    self._closing.wait(self._interval)
