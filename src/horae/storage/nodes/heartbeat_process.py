@@ -132,18 +132,17 @@ class NodeProcess:
     def _is_over(self, ready: set[int]) -> bool:
         if self._handle in ready or self.has_ended:
             return True
-        if INPUT in ready:
-            self.is_gone = self._ends_soon()
-        return INPUT in ready
-
-    def _ends_soon(self) -> bool:
-        """Return whether the process is ending; the system closes its files a moment earlier."""
+        if INPUT not in ready:
+            return False
+        # When the process ends, the system closes its files a moment earlier.
         deadline = clock() + SHUTDOWN_TIMEOUT
         while not self.has_ended and clock() < deadline:
             if self._handle is not None and select.select([self._handle], [], [], 0.05)[0]:
+                self.is_gone = True
                 return True
             time.sleep(0.01)
-        return self.has_ended
+        self.is_gone = self.has_ended
+        return True
 
 
 class ReadOnlyServer(Exception):

@@ -110,7 +110,22 @@ def report(
     """
     if not ended:
         return _count_finished(connection, finished) if finished else FollowUps()
-    return _follow(connection, ended, _advance_groups(connection, ended, finished))
+    ends = {group_id: Counter({JobState.FINISHED: number}) for group_id, number in finished.items()}
+    first: dict[int, JobId] = {}
+    for job in ended:
+        if job.group_id is not None:
+            ends.setdefault(job.group_id, Counter())[job.state] += 1
+            if job.state is not JobState.FINISHED:
+                first.setdefault(job.group_id, job.id)
+    advanced: list[Advanced] = []
+    if ends:
+        rows = connection.execute(LOCK_GROUPS, {"ids": ends}).all()
+        causes = {group_id: f"the end of job {job_id}" for group_id, job_id in first.items()}
+        advanced = [
+            advance(_group_from(row), ends[row.id], row.now, causes.get(row.id)) for row in rows
+        ]
+        _write(connection, advanced)
+    return _follow(connection, ended, advanced)
 
 
 def report_ids(
@@ -215,27 +230,6 @@ def _count_finished(connection: Connection, finished: Mapping[int, int]) -> Foll
     advanced = [advance(_group_from(row), {}, row.now) for row in locked]
     _write(connection, advanced)
     return _follow(connection, (), advanced)
-
-
-def _advance_groups(
-    connection: Connection, ended: Sequence[EndedJob], finished: Mapping[int, int]
-) -> list[Advanced]:
-    ends = {group_id: Counter({JobState.FINISHED: number}) for group_id, number in finished.items()}
-    first: dict[int, JobId] = {}
-    for job in ended:
-        if job.group_id is not None:
-            ends.setdefault(job.group_id, Counter())[job.state] += 1
-            if job.state is not JobState.FINISHED:
-                first.setdefault(job.group_id, job.id)
-    if not ends:
-        return []
-    rows = connection.execute(LOCK_GROUPS, {"ids": ends}).all()
-    causes = {group_id: f"the end of job {job_id}" for group_id, job_id in first.items()}
-    advanced = [
-        advance(_group_from(row), ends[row.id], row.now, causes.get(row.id)) for row in rows
-    ]
-    _write(connection, advanced)
-    return advanced
 
 
 def _group_from(row: Any) -> Group:

@@ -216,26 +216,16 @@ def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -
         if row.due_in > 0
     )
     valid = [item for item, row in unchanged if row.due_in <= 0 and row.now < item.until]
-    return BulkFired(
-        _write(connection, valid, rows[0].now, read_at, node) if valid else (), not_yet_due
-    )
-
-
-def _write(
-    connection: Connection,
-    valid: Sequence[PlannedFire],
-    now: datetime,
-    read_at: float,
-    node: NodeId,
-) -> list[AppliedPlan]:
-    ids = [item.after.id for item in valid]
+    if not valid:
+        return BulkFired((), not_yet_due)
+    now, ids = rows[0].now, [item.after.id for item in valid]
     added = connection.execute(ADD_JOBS, {"rows": _array(item.job for item in valid), "ids": ids})
     tokens = {row.schedule_id: JobId(row.id) for row in added}
     write_tags(connection, ((tokens[item.after.id], item.after) for item in valid))
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
     for statement in (START, COUNT_START, ADD_TICKS):
         connection.execute(statement, {"rows": changes, "ids": ids, "now": now, "node": node})
-    return [
+    applied = [
         AppliedPlan(
             item.after._replace(run_token=tokens[item.after.id], started_at=now, now=now),
             tokens[item.after.id],
@@ -244,6 +234,7 @@ def _write(
         )
         for item in valid
     ]
+    return BulkFired(applied, not_yet_due)
 
 
 def _array(items: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import Connection, select
 
 from horae.domain.jobs import NodeId
-from horae.domain.schedules import Due, Plan, ScheduleSnapshot
+from horae.domain.schedules import Due, Plan
 from horae.domain.schedules.plan import plan
 from horae.domain.times import MICROSECOND
 from horae.storage.engine import member_of, seconds_from_now, seconds_since
@@ -58,7 +58,13 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
         row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None
     }
     for row_id, snapshot in snapshots.items():
-        snapshots[row_id] = _at_time_of_its_own(connection, row_id, snapshot)
+        # Move an interval's start past decided times, which a clock that was set back shows again.
+        start, mark = snapshot.next_start, snapshot.last_tick
+        if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
+            continue
+        while ticks.is_decided(connection, row_id, start):
+            start += MICROSECOND
+        snapshots[row_id] = replace(snapshot, next_start=start)
     for row in locked:
         if row.backfill_next is not None and row.id in snapshots:
             snapshots[row.id] = replace(
@@ -79,15 +85,3 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     return [
         replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged
     ]
-
-
-def _at_time_of_its_own(
-    connection: Connection, schedule_id: int, snapshot: ScheduleSnapshot
-) -> ScheduleSnapshot:
-    """Move an interval's start past decided times, which a clock that was set back shows again."""
-    start, mark = snapshot.next_start, snapshot.last_tick
-    if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
-        return snapshot
-    while ticks.is_decided(connection, schedule_id, start):
-        start += MICROSECOND
-    return replace(snapshot, next_start=start)

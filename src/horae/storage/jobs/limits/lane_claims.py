@@ -389,7 +389,11 @@ def _lock_queues(
     rows = connection.execute(statements.queues, {"names": sorted(limited)}).all()
     held = connection.execute(sql.RUNNING_IN_QUEUES, {"names": [row.name for row in rows]})
     running = {str(row.queue): int(row.running) for row in held}
-    read = readable(queues.name, rows, _limit_of_queue)
+    read = readable(
+        queues.name,
+        rows,
+        lambda row: (row.name, LimitNumbers.from_json({"concurrency": row.concurrency_limit})),
+    )
     for number, (queue, numbers) in enumerate(read, 1):
         locked.buckets[-number] = Bucket(
             -number, numbers, None, running.get(queue, 0), counts_weight=False
@@ -398,11 +402,6 @@ def _lock_queues(
             if lane.queue == queue:
                 under.setdefault(lane_id, []).append(-number)
     return limited - {row.name for row in rows}
-
-
-def _limit_of_queue(row: Any) -> tuple[str, LimitNumbers]:
-    """Return the name of a queue and its limit; raises an error for a row that cannot be read."""
-    return row.name, LimitNumbers.from_json({"concurrency": row.concurrency_limit})
 
 
 def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:

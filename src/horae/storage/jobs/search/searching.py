@@ -217,7 +217,14 @@ def count_by_state(
     deadline = time.monotonic() + seconds
     search = dated_search(connection, search)
     counts: dict[JobState, tuple[int, bool]] = {}
-    together = _ended_together(connection, search)
+    # PostgreSQL finds the rows of few ended jobs in no order of their states, and among the rows of
+    # failed jobs, of which there is an index, it would look for them a second time. One statement
+    # counts ended jobs in all states as soon as those in one.
+    together = (
+        search is not None
+        and not keeps_rows_in_order(connection)
+        and _has_own_index(search.query.terms)
+    )
     # Finished jobs are last: only of these there are so many that counting may take long.
     for state in sorted(JobState, key=lambda each: each is JobState.FINISHED):
         if state in ENDED and together:
@@ -229,17 +236,6 @@ def count_by_state(
         left = max(deadline - time.monotonic(), 0.0)
         counts |= _count_ended(connection, JobFilter(owner=owner), search, left, most)
     return {state: counts[state] for state in JobState}
-
-
-def _ended_together(connection: Connection, search: Search | None) -> bool:
-    """Return whether one statement counts ended jobs in all states as soon as those in one.
-
-    PostgreSQL finds the rows of few ended jobs in no order of their states, and among the rows of
-    failed jobs, of which there is an index, it would look for them a second time.
-    """
-    return search is not None and (
-        not keeps_rows_in_order(connection) and _has_own_index(search.query.terms)
-    )
 
 
 def _count_ended(
@@ -291,6 +287,12 @@ def _read_ranges(
     if first is None:
         return None
     first, end = _possible_ids(wanted, search, first, last + 1)
+    reads_each_job = search is not None and any(
+        isinstance(term.condition, Attempted)
+        or (isinstance(term.condition, Contains) and term.condition.field is Field.TEXT)
+        or (isinstance(term.condition, Lasted) and term.condition.field is Field.WAIT)
+        for term in search.query.terms
+    )
     reached = read_in_parts(
         first,
         end,
@@ -299,7 +301,7 @@ def _read_ranges(
         seconds,
         upwards=upwards,
         # Otherwise an index may be read as a whole for each range, so fewer ranges are better.
-        paced=_reads_each_job(search),
+        paced=reads_each_job,
     )
     if reached is None:
         return None
@@ -362,16 +364,6 @@ def _possible_ids(
     return first, end
 
 
-def _reads_each_job(search: Search | None) -> bool:
-    """Return whether a term has no index, so that each job of a range is read for it."""
-    return search is not None and any(
-        isinstance(term.condition, Attempted)
-        or (isinstance(term.condition, Contains) and term.condition.field is Field.TEXT)
-        or (isinstance(term.condition, Lasted) and term.condition.field is Field.WAIT)
-        for term in search.query.terms
-    )
-
-
 def next_level(level: int, took: float, left: float | None, lengths: Sequence[Any]) -> int:
     """Return which length of range to read next, so that the search ends near its deadline."""
     if took > SLOW:
@@ -399,7 +391,12 @@ def _matching(
         parts = _open_parts(states)
         named = [state for state in (JobState.FAILED, JobState.CANCELLED) if state in states]
         if named:
-            parts.append(_unsuccessful(named))
+            # The words of the index; SQLAlchemy would compare it with 1 on SQLite.
+            words = " OR ".join(f"state = '{state}'" for state in named)
+            condition = and_(text(f"({words})"))
+            # With the second condition PostgreSQL can choose an index of ended jobs; SQLite would
+            # always choose it.
+            parts.append(PerDatabase(and_(condition, _IS_ENDED), condition))
         parts = parts or [false()]
     elif not in_order and is_narrow:
         # The indexes hold ended jobs; the states of open jobs have small indexes of their own.
@@ -437,16 +434,6 @@ def possible_states(wanted: JobFilter, terms: Sequence[Term]) -> frozenset[JobSt
 def _open_parts(states: Collection[JobState]) -> list[ColumnElement[bool]]:
     """Return the conditions of the indexes of open jobs in these states, each once."""
     return [part for state, parts in OPEN_PARTS.items() if state in states for part in parts]
-
-
-def _unsuccessful(states: Sequence[JobState]) -> ColumnElement[bool]:
-    """Return the condition of the index of failed and cancelled jobs, for these states."""
-    # It has the words of the index; SQLAlchemy would compare it with 1 on SQLite.
-    named = " OR ".join(f"state = '{state}'" for state in states)
-    condition = and_(text(f"({named})"))
-    # With the second condition PostgreSQL can choose an index of ended jobs; SQLite would always
-    # choose it.
-    return PerDatabase(and_(condition, _IS_ENDED), condition)
 
 
 def _has_own_index(terms: Sequence[Term]) -> bool:
