@@ -247,7 +247,13 @@ class Metrics(Collector):
         database = self._components.database
         with self._lock:
             self._count_ended()
-            self._know_types()
+            # The counters of each known job type begin at zero.
+            for job_type in self._components.registry.by_name:
+                for state in ENDED:
+                    self._ended[job_type, state.value] += 0
+                for histograms in self._histograms.values():
+                    bounds = histograms[job_type].bounds
+                    histograms[job_type].add(0.0, 0, [0] * len(bounds))
             yield InfoMetricFamily(VERSION.name, VERSION.help, {"version": version("horae")})
             ended = JOBS.family()
             for labels, count in sorted(self._ended.items()):
@@ -296,14 +302,6 @@ class Metrics(Collector):
                 histogram = self._histograms[LATENESS][self._label(late.type)]
                 histogram.add(late.total, late.count, late.counts)
         self._since = max(until, self._since)
-
-    def _know_types(self) -> None:
-        """Let the counters of each known job type begin at zero."""
-        for job_type in self._components.registry.by_name:
-            for state in ENDED:
-                self._ended[job_type, state.value] += 0
-            for histograms in self._histograms.values():
-                histograms[job_type].add(0.0, 0, [0] * len(histograms[job_type].bounds))
 
     def _label(self, job_type: str) -> str:
         return job_type if self._components.registry.find(job_type) is not None else OTHER

@@ -66,21 +66,18 @@ def _import(name: str) -> ModuleType:
 
 
 def _broken(name: str, error: Exception) -> str:
-    place = _place_of(error)
-    where = f" at {place}" if place else ""
+    # The line that the reader can change: of the application, if there is one.
+    where = ""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        where = f" at {error.filename}:{error.lineno}"
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        if own := [frame for frame in frames if not frame.filename.startswith(FOREIGN)]:
+            where = f" at {own[-1].filename}:{own[-1].lineno}"
     if isinstance(error, ConfigurationError):  # often of the environment: the module may be right
         return f"{error}{where}"
     problem = error.msg if isinstance(error, SyntaxError) else error
     return f"module {name!r} cannot be imported: {type(error).__name__}: {problem}{where}"
-
-
-def _place_of(error: Exception) -> str:
-    """Return the line that the reader can change: of the application, if there is one."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{error.filename}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(FOREIGN)]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
 
 
 def _instead(module: ModuleType) -> str:

@@ -76,24 +76,20 @@ def start_parameters(
         set() if accepts_any else json_object("--params", params).keys()
     )
     if reserved := sorted(START_OPTIONS & given):
-        raise InvalidRequest(_advice(reserved[0], accepts_any=accepts_any))
+        name = reserved[0]
+        if name in ONLY_IN_PYTHON:
+            advice = (
+                f"{name!r} is an option of `horae.jobs.start` in Python, not a parameter, and the"
+                " command has none for it"
+            )
+        else:
+            named = OPTIONS[name].flag if name in OPTIONS else None
+            flag = f"--{(named or name).replace('_', '-')}"
+            advice = f"{name!r} is an option of the command, not a parameter; write {flag}"
+        if accepts_any:
+            advice += f"; for a parameter of this name, write --params '{{\"{name}\": …}}'"
+        raise InvalidRequest(advice)
     return parameters(job_type, pairs, params)
-
-
-def _advice(name: str, *, accepts_any: bool) -> str:
-    named = OPTIONS[name].flag if name in OPTIONS else None
-    flag = f"--{(named or name).replace('_', '-')}"
-    advice = f"{name!r} is an option of the command, not a parameter; write {flag}"
-    if name in ONLY_IN_PYTHON:
-        advice = (
-            f"{name!r} is an option of `horae.jobs.start` in Python, not a parameter, and the"
-            " command has none for it"
-        )
-    return (
-        advice
-        if not accepts_any
-        else f"{advice}; for a parameter of this name, write --params '{{\"{name}\": …}}'"
-    )
 
 
 def parameters(job_type: JobType[Any], pairs: Sequence[str], params: str | None) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from horae.api.dependencies import ServicesHere
 from horae.domain.colours import hex_of, text_colour_on
-from horae.settings import Settings
 
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 """The cache policy of files whose name contains a hash of their content."""
@@ -56,26 +55,18 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
     if index.is_file():
         # The page contains the base address, relative to where the application is mounted
         base = f'<head><base href="{html.escape(request.scope.get("root_path", ""))}/">'
-        head = base + _band(services.settings)
-        text = index.read_text(encoding="utf-8").replace("<head>", head, 1)
+        if services.settings.colour is not None:
+            # The element that names this installation is part of the page, so that the form to log
+            # in has the band as well. Without a name that was given on purpose, there is only the
+            # colour: the page is for everybody, and a host name is not.
+            colour = hex_of(services.settings.colour)
+            name = html.escape(services.settings.node_name or "")
+            base += (
+                f'<meta name="horae-band" content="{name}" data-colour="{colour}"'
+                f' data-text="{text_colour_on(colour)}">'
+            )
+        text = index.read_text(encoding="utf-8").replace("<head>", base, 1)
     return HTMLResponse(text, headers={"cache-control": "no-cache"})
-
-
-def _band(settings: Settings) -> str:
-    """Return the element that names this installation and its colour, if it has one.
-
-    It is part of the page, so that the form to log in has the band as well. Without a name that
-    was given on purpose, there is only the colour: the page is for everybody, and a host name is
-    not.
-    """
-    if settings.colour is None:
-        return ""
-    colour = hex_of(settings.colour)
-    name = html.escape(settings.node_name or "")
-    return (
-        f'<meta name="horae-band" content="{name}" data-colour="{colour}"'
-        f' data-text="{text_colour_on(colour)}">'
-    )
 
 
 def _file(folder: Path, path: str) -> Path | None:

@@ -74,7 +74,23 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self._check(scope["method"], Headers(scope=scope))
+        headers = Headers(scope=scope)
+        if not is_allowed(host_name(headers), self._hosts):
+            raise problems.Refused(
+                "host name not allowed; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED"
+            )
+        if scope["method"] not in SAFE_METHODS and not is_same_site(headers, self._trusted):
+            raise problems.PermissionDenied(
+                "changes from pages of other sites are not allowed; see HORAE_TRUSTED_ORIGINS",
+                code="ERROR_CROSS_SITE_REQUEST",
+            )
+        length = headers.get("content-length", "")
+        if (
+            length.isascii()
+            and length.isdigit()
+            and (len(length) > MOST_DIGITS or int(length) > self._max_body)
+        ):
+            raise too_large(self._max_body)
         taken = 0
 
         async def receive_bounded() -> Message:
@@ -88,24 +104,6 @@ class RequestGuard:
             return message
 
         await self._app(scope, receive_bounded, send)
-
-    def _check(self, method: str, headers: Headers) -> None:
-        if not is_allowed(host_name(headers), self._hosts):
-            raise problems.Refused(
-                "host name not allowed; see HORAE_ALLOWED_HOSTS", code="ERROR_HOST_NOT_ALLOWED"
-            )
-        if method not in SAFE_METHODS and not is_same_site(headers, self._trusted):
-            raise problems.PermissionDenied(
-                "changes from pages of other sites are not allowed; see HORAE_TRUSTED_ORIGINS",
-                code="ERROR_CROSS_SITE_REQUEST",
-            )
-        length = headers.get("content-length", "")
-        if (
-            length.isascii()
-            and length.isdigit()
-            and (len(length) > MOST_DIGITS or int(length) > self._max_body)
-        ):
-            raise too_large(self._max_body)
 
 
 def too_large(limit: int) -> problems.Refused:

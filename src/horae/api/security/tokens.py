@@ -26,7 +26,20 @@ class Token:
 
 def tokens_of(entries: Iterable[str]) -> list[Token]:
     """Parse the configured tokens; the text of a `ConfigurationError` contains no part of them."""
-    tokens = [_parse_token(number, entry) for number, entry in enumerate(entries, 1)]
+    tokens: list[Token] = []
+    for number, entry in enumerate(entries, 1):
+        name, _, rest = entry.partition(":")
+        roles, _, secret = rest.partition(":")
+        if not is_id(name) or not set(roles.split("+")) <= set(Role):
+            raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {FORM}")
+        if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
+            raise ConfigurationError(
+                f"tokens (HORAE_TOKENS): the secret of number {number} needs at least"
+                f" {SHORTEST_SECRET} characters, all of them printable ASCII, as `openssl rand -hex"
+                " 24` makes them"
+            )
+        actor = Actor(name, frozenset(Role(role) for role in roles.split("+")))
+        tokens.append(Token(actor, digest_of(secret)))
     if len({token.digest for token in tokens}) < len(tokens):
         raise ConfigurationError("tokens (HORAE_TOKENS): two of them have the same secret")
     return tokens
@@ -35,16 +48,3 @@ def tokens_of(entries: Iterable[str]) -> list[Token]:
 def digest_of(secret: str) -> bytes:
     """Return the digest that is compared and stored in place of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
-def _parse_token(number: int, entry: str) -> Token:
-    name, _, rest = entry.partition(":")
-    roles, _, secret = rest.partition(":")
-    if not is_id(name) or not set(roles.split("+")) <= set(Role):
-        raise ConfigurationError(f"tokens (HORAE_TOKENS): number {number} is not {FORM}")
-    if len(secret) < SHORTEST_SECRET or not (secret.isascii() and secret.isprintable()):
-        raise ConfigurationError(
-            f"tokens (HORAE_TOKENS): the secret of number {number} needs at least {SHORTEST_SECRET}"
-            " characters, all of them printable ASCII, as `openssl rand -hex 24` makes them"
-        )
-    return Token(Actor(name, frozenset(Role(role) for role in roles.split("+"))), digest_of(secret))

@@ -196,7 +196,12 @@ def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
     of its result, for programs that generate theirs from the document.
     """
     added = job_type.response_model
-    result = _result_type_of(job_type)
+    # `Any` without a type of the result, or if no schema describes it.
+    result: Any = Any if job_type.returns in (None, NoneType) else job_type.returns
+    try:
+        TypeAdapter(result).json_schema(mode="serialization")
+    except (PydanticUserError, NameError):  # it names, or is, what pydantic does not know
+        result = Any
     if added is None and result is Any:
         return JobDetail
     # The common fields come first: a type cannot replace them.
@@ -204,17 +209,6 @@ def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
     field = Field(None, description="What the job returned; null until it has finished.")
     own: dict[str, Any] = {} if result is Any else {"result": (result | None, field)}
     return create_model(f"{job_type.type}_job", __base__=base, **own)
-
-
-def _result_type_of(job_type: JobType[Any]) -> Any:
-    """Return the type of the result; `Any` without one, or if no schema describes it."""
-    if job_type.returns in (None, NoneType):
-        return Any
-    try:
-        TypeAdapter(job_type.returns).json_schema(mode="serialization")
-    except (PydanticUserError, NameError):  # it names, or is, what pydantic does not know
-        return Any
-    return job_type.returns
 
 
 class JobViews:

@@ -78,7 +78,9 @@ def _answer(report: FailureReport) -> Answer:
         "COUNT": "count",
         "FAILED JOBS": lambda group: len(group.failed_jobs),
         "TYPE": "type",
-        "ERROR": lambda group: _short(group.sample.error or group.sample.outcome or ""),
+        "ERROR": lambda group: cut(  # `--json` has all of it
+            (group.sample.error or group.sample.outcome or "").strip().partition("\n")[0], 60
+        ),
         "PLACE": "place",
         "FIRST": "first_at",
         "LAST": "last_at",
@@ -97,7 +99,3 @@ def _answer(report: FailureReport) -> Answer:
 
     names = ("since", "deployment", "complete", "groups")
     return Answer({name: getattr(report, name) for name in names}, show)
-
-
-def _short(text: str) -> str:
-    return cut(text.strip().partition("\n")[0], 60)  # `--json` has all of it

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -58,21 +58,21 @@ class Reloading:
             raise_interrupt=False,
         )
         for changes in looks:
-            self._look({path for _, path in changes})
+            child = self._child
+            if changes or child is None:
+                if changes:
+                    changed = sorted({self._shown(path) for _, path in changes})
+                    log.info("changed: %s; restarting", ", ".join(changed))
+                self._end()
+                if not self._stop.is_set():
+                    self._child = subprocess.Popen(self._command)  # noqa: S603 - the user's own
+                    self._told = False
+            elif not self._told and child.poll() is not None:
+                self._told = True
+                log.warning(
+                    "the process ended with %d; the next change starts it", child.returncode
+                )
         return self._end()
-
-    def _look(self, changed: Iterable[str]) -> None:
-        """Replace the child if files have changed, and report one that has ended by itself."""
-        child = self._child
-        if changed or child is None:
-            if changed:
-                log.info("changed: %s; restarting", ", ".join(sorted(map(self._shown, changed))))
-            self._end()
-            if not self._stop.is_set():
-                self._child, self._told = subprocess.Popen(self._command), False  # noqa: S603 - the user's own command
-        elif not self._told and child.poll() is not None:
-            self._told = True
-            log.warning("the process ended with %d; the next change starts it", child.returncode)
 
     def _shown(self, path: str) -> str:
         file = Path(path)

@@ -41,7 +41,15 @@ def logs(
     none = True
     with opened(context) as horae:
         for line in _lines(horae, job, after, level, owner, follow=follow):
-            print_answer(Answer(values_of(line), _text(line)), as_json=as_json)
+            if line.dropped:
+                text = f"… {line.dropped} lines were not kept …"
+            else:
+                message = "\n    ".join(printable(part) for part in line.message.split("\n"))
+                text = (
+                    f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}]"
+                    f" {level_name(line.level).upper()} {printable(line.logger)}: {message}"
+                )
+            print_answer(Answer(values_of(line), text), as_json=as_json)
             none = False
     if none:
         typer.echo(
@@ -74,14 +82,3 @@ def _lines(
         if horae.jobs.get(job, owner=whose(owner)).ended:
             left -= 1
         time.sleep(POLL_INTERVAL)
-
-
-def _text(line: LogLine) -> str:
-    if line.dropped:
-        return f"… {line.dropped} lines were not kept …"
-    message = "\n    ".join(printable(part) for part in line.message.split("\n"))
-    level = level_name(line.level).upper()
-    return (
-        f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}] {level} {printable(line.logger)}:"
-        f" {message}"
-    )
