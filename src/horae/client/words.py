@@ -19,7 +19,7 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
 )
 
 from horae.domain.cron import CronExpression, CronField
-from horae.domain.schedules import CronTrigger, IntervalTrigger, Trigger
+from horae.domain.schedules import CronTrigger, Trigger
 from horae.domain.times import Interval, load_zone
 from horae.sentences import Sentence, SentenceCode
 
@@ -54,7 +54,10 @@ def trigger_in_words(trigger: Trigger, language: str = "en") -> str:
         local = trigger.initial_start.astimezone(load_zone(trigger.timezone))
         start = f"{local:%Y-%m-%d %H:%M} ({trigger.timezone})"
     if language == GERMAN:
-        return _interval_in_german(trigger, start)
+        length = _length(trigger.interval, _GERMAN_UNITS, "und")
+        counted = f", gezählt ab {start}" if start else f", nach der Uhr von {trigger.timezone}"
+        end = counted if trigger.fixed else " nach dem Ende jedes Laufs"
+        return f"Im Abstand von {length}{end}."
     length = _length(trigger.interval, _ENGLISH_UNITS, "and")
     if not trigger.fixed:
         return f"{length.capitalize()} after the end of each run."
@@ -62,15 +65,6 @@ def trigger_in_words(trigger: Trigger, language: str = "en") -> str:
     if not start:
         return f"Every {every}, by the clock of {trigger.timezone}."
     return f"Every {every}, counted from {start}."
-
-
-def _interval_in_german(trigger: IntervalTrigger, start: str) -> str:
-    length = _length(trigger.interval, _GERMAN_UNITS, "und")
-    if not trigger.fixed:
-        return f"Im Abstand von {length} nach dem Ende jedes Laufs."
-    if not start:
-        return f"Im Abstand von {length}, nach der Uhr von {trigger.timezone}."
-    return f"Im Abstand von {length}, gezählt ab {start}."
 
 
 _Units = Mapping[str, tuple[str, str]]
@@ -90,24 +84,21 @@ _GERMAN_UNITS: Final[_Units] = {
 
 def _length(interval: Interval, units: _Units, conjunction: str) -> str:
     """Describe an interval, as in `1 hour and 30 minutes`."""
-    parts = [f"{count:g} {units[unit][count != 1]}" for count, unit in _parts_of(interval) if count]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
-
-
-def _parts_of(interval: Interval) -> list[tuple[float, str]]:
+    counts: list[tuple[float, str]] = []
     if interval.months:
         years, months = divmod(interval.months, 12)
-        return [(years, "year"), (months, "month")]
-    if interval.days:
+        counts = [(years, "year"), (months, "month")]
+    elif interval.days:
         weeks, days = divmod(interval.days, 7)
-        return [(interval.days, "day")] if days else [(weeks, "week")]
-    parts: list[tuple[float, str]] = []
-    left = interval.microseconds
-    for name, size in _MICROSECONDS.items():
-        count, left = divmod(left, size)
-        parts.append((count, name))
-    parts[-1] = (parts[-1][0] + left / _MICROSECONDS["second"], "second")
-    return parts
+        counts = [(interval.days, "day")] if days else [(weeks, "week")]
+    else:
+        left = interval.microseconds
+        for name, size in _MICROSECONDS.items():
+            count, left = divmod(left, size)
+            counts.append((count, name))
+        counts[-1] = (counts[-1][0] + left / _MICROSECONDS["second"], "second")
+    parts = [f"{count:g} {units[unit][count != 1]}" for count, unit in counts if count]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")

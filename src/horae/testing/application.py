@@ -210,7 +210,13 @@ class HoraeTesting:
 
         The clock stands at `until` afterwards; without it, it does not move. See `drain`.
         """
-        end = self._moment(until)
+        end = until
+        if end is not None and not isinstance(end, datetime):
+            end = self.now + parse_duration("until", end)
+        elif end is not None and end.tzinfo is None:
+            raise InvalidRequest(f"until {end} has no time zone; use an aware datetime")
+        if end is not None and end < self.now:
+            raise InvalidRequest(f"until {end} is before the clock, which stands at {self.now}")
         ran: list[JobId] = []
         while True:
             ran += self._run_now(most - len(ran))
@@ -264,19 +270,6 @@ class HoraeTesting:
                 " t.run_due(until=…) moves the clock"
             )
         return self.horae.jobs.get(read.id)
-
-    def _moment(self, until: datetime | Duration | None) -> datetime | None:
-        if until is None:
-            return None
-        if isinstance(until, datetime):
-            if until.tzinfo is None:
-                raise InvalidRequest(f"until {until} has no time zone; use an aware datetime")
-            end = until
-        else:
-            end = self.now + parse_duration("until", until)
-        if end < self.now:
-            raise InvalidRequest(f"until {end} is before the clock, which stands at {self.now}")
-        return end
 
     def _run_now(self, most: int) -> list[JobId]:
         ran: list[JobId] = []

@@ -89,12 +89,6 @@ _ELSEWHERE: Final = {
 """What is written instead of options that other job systems have."""
 
 
-def _advice(option: str) -> str:
-    if option in START_OPTIONS:
-        return f": it is given with each start, as in work.with_options({option}=…).start()"
-    return _ELSEWHERE.get(option) or did_you_mean(option, JobKeywords.__annotations__)
-
-
 class OptionsJobType(JobType[Any]):
     """A job type whose attributes are given as options.
 
@@ -107,8 +101,11 @@ class OptionsJobType(JobType[Any]):
         """
         if unknown := options.keys() - JobKeywords.__annotations__.keys():
             name, allowed = min(unknown), ", ".join(JobKeywords.__annotations__)
+            advice = _ELSEWHERE.get(name) or did_you_mean(name, JobKeywords.__annotations__)
+            if name in START_OPTIONS:
+                advice = f": it is given with each start, as in work.with_options({name}=…).start()"
             raise InvalidJobType(
-                f"{source}: there is no option {name!r}{_advice(name)}; there are {allowed}"
+                f"{source}: there is no option {name!r}{advice}; there are {allowed}"
             )
         self.type = options.get("name", usual_name)
         declared: Any = options.get("transaction")

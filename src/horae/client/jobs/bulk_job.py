@@ -124,7 +124,14 @@ class _Execution:
             )
         run = self._database.transact(bulk.begin, self._job.id, self._job.claim.lease, total)
         with attributed_to(Caller(self._order.by or f"job {self._job.id} ({BULK_TYPE})", PYTHON)):
-            while ids := self._find_next(run.reached):
+            while True:
+                self._job.check()
+                wanted = self._order.filter_before(run.reached)
+                ids = self._database.autocommit(
+                    searching.find, wanted, self._search, limit=BATCH, also=self._changeable
+                ).ids
+                if not ids:
+                    break
                 for run in self._change(ids):
                     done = run.changed + run.skipped + run.failed
                     percent = min(99, 100 * done // run.total) if run.total else 0
@@ -151,13 +158,6 @@ class _Execution:
             searching.count, wanted, search, seconds=COUNTING_TIME, also=also
         )
         return counted if complete else None
-
-    def _find_next(self, reached: JobId) -> list[JobId]:
-        self._job.check()
-        wanted = self._order.filter_before(reached)
-        return self._database.autocommit(
-            searching.find, wanted, self._search, limit=BATCH, also=self._changeable
-        ).ids
 
     def _change(self, ids: list[JobId]) -> Iterator[BulkRun]:
         if self._order.action is BulkAction.RESCHEDULE:

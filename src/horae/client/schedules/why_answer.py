@@ -126,7 +126,21 @@ class ScheduleWhy:
 
 def in_words(answer: ScheduleWhy, now: datetime) -> str:
     """Return the reason in English: what happened, why, and which nodes were up if that matters."""
-    sentences = [_reason(answer, now), _pause(answer), _nodes(answer)]
+    sentences = [_reason(answer, now)]
+    if answer.paused_by is not None or answer.note:
+        who = f" by {answer.paused_by}" if answer.paused_by else ""
+        when = f" at {_shown(answer, answer.paused_at)}" if answer.paused_at else ""
+        note = f": {answer.note.rstrip('.')}" if answer.note else ""
+        sentences.append(f"It was paused{who}{when}{note}")
+    if answer.no_node_from is not None or answer.no_node_until is not None:
+        since = f" from {_shown(answer, answer.no_node_from)}" if answer.no_node_from else ""
+        until = f" until {_shown(answer, answer.no_node_until)}" if answer.no_node_until else ""
+        sentences.append(f"No node was up{since}{until}")
+    elif answer.nodes:
+        named = ", ".join(f"{node.name} ({node.host})" for node in answer.nodes[:_MOST_NODES])
+        more = len(answer.nodes) - _MOST_NODES
+        others = f" and {more} more" if more > 0 else ""
+        sentences.append(f"Up at that time: {named}{others}")
     return " ".join(f"{each}." for each in sentences if each)
 
 
@@ -188,27 +202,6 @@ def _said_of_job(answer: ScheduleWhy) -> str:
     error = f": {answer.job_error}" if answer.job_error else ""
     waits = f". {answer.waiting_reason.rstrip('.')}" if answer.waiting_reason else ""
     return f"{error.rstrip('.')}{waits}"
-
-
-def _pause(answer: ScheduleWhy) -> str:
-    if answer.paused_by is None and not answer.note:
-        return ""
-    who = f" by {answer.paused_by}" if answer.paused_by else ""
-    when = f" at {_shown(answer, answer.paused_at)}" if answer.paused_at else ""
-    note = f": {answer.note.rstrip('.')}" if answer.note else ""
-    return f"It was paused{who}{when}{note}"
-
-
-def _nodes(answer: ScheduleWhy) -> str:
-    if answer.no_node_from is not None or answer.no_node_until is not None:
-        since = f" from {_shown(answer, answer.no_node_from)}" if answer.no_node_from else ""
-        until = f" until {_shown(answer, answer.no_node_until)}" if answer.no_node_until else ""
-        return f"No node was up{since}{until}"
-    if not answer.nodes:
-        return ""
-    named = ", ".join(f"{node.name} ({node.host})" for node in answer.nodes[:_MOST_NODES])
-    more = len(answer.nodes) - _MOST_NODES
-    return f"Up at that time: {named}" + (f" and {more} more" if more > 0 else "")
 
 
 def _nearest(answer: ScheduleWhy) -> str:

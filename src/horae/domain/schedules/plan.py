@@ -282,7 +282,15 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
     if rules.trigger != before.trigger:
         plan = replace(plan, backfill=())  # the new trigger has other nominal times
     same = (rules.trigger, rules.jitter, rules.key) == (before.trigger, before.jitter, before.key)
-    if snapshot.disabled or mark is None or same or _waits_for_initial_start(snapshot, before):
+    new, old = rules.finish_trigger, before.finish_trigger
+    awaits_initial_start = (
+        new is not None
+        and old is not None
+        and new.initial_start == old.initial_start
+        and not executing
+        and snapshot.statistics.last_finish is None
+    )
+    if snapshot.disabled or mark is None or same or awaits_initial_start:
         return plan
     plan = replace(plan, change=None)
     if rules.finish_trigger is None and rules.trigger != before.trigger:
@@ -297,14 +305,6 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
     if crashed and start is not None and held is not None:
         start = max(start, held)  # a change of the rules must not shorten the wait after a crash
     return _with_next_start(plan, start, now, executing=executing)
-
-
-def _waits_for_initial_start(snapshot: ScheduleSnapshot, before: Rules) -> bool:
-    """Return whether a finish-based interval still awaits its first run at an unchanged start."""
-    new, old = snapshot.rules.finish_trigger, before.finish_trigger
-    if snapshot.executing or snapshot.statistics.last_finish is not None:
-        return False
-    return new is not None and old is not None and new.initial_start == old.initial_start
 
 
 # A schedule that is due, or is run by hand

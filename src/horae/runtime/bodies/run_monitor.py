@@ -141,23 +141,19 @@ class RunMonitor:
         # The row decides in the end, whatever the body learns.
         with self._unavailable.guard("cancel requests cannot be read: %s"):
             if reread:
-                orders |= self._find_lost(asked)
+                # Stop the bodies whose jobs have ended or have another owner.
+                rows = self._database.autocommit(reading.leases, asked)
+                for job_id in asked:
+                    attempt = self._running.get(job_id)
+                    state, lease = rows.get(job_id, (None, None))
+                    if attempt is not None and (
+                        state is not JobState.STARTED or lease != attempt.claim.lease
+                    ):
+                        is_cancelled = state is JobState.CANCELLED
+                        orders[job_id] = JobCancelled() if is_cancelled else LeaseLost()
             for job_id, request in self._live.cancel_requests(asked, thorough=reread).items():
                 orders[job_id] = JobCancelled(request.by, forced=request.forced)
             self._unavailable.settle()
-        return orders
-
-    def _find_lost(self, asked: Collection[JobId]) -> Mapping[JobId, BaseException]:
-        """Return orders for those of these bodies whose jobs have ended or have another owner."""
-        rows = self._database.autocommit(reading.leases, asked)
-        orders: dict[JobId, BaseException] = {}
-        for job_id in asked:
-            attempt = self._running.get(job_id)
-            state, lease = rows.get(job_id, (None, None))
-            if attempt is not None and (
-                state is not JobState.STARTED or lease != attempt.claim.lease
-            ):
-                orders[job_id] = JobCancelled() if state is JobState.CANCELLED else LeaseLost()
         return orders
 
     def _enforce_limits(self, now: float) -> Sequence[Attempt]:

@@ -72,7 +72,9 @@ def stored_result(result: Any, attempt: Attempt) -> str | None:
     files: LargeValues | None = attempt.job_type.parameters.files
     if files is None or text is None:
         return text
-    for pause in STORE_PAUSES if _is_large(text, files) else ():
+    if STORED in text and is_reference(json.loads(text)):
+        raise TypeError(f"the result cannot be stored: {STORED} is a reserved name")
+    for pause in STORE_PAUSES if len(text) > files.over else ():
         try:
             return files.replaced(text)
         except LargeValuesUnavailable as error:
@@ -91,12 +93,6 @@ async def stored_result_of_coroutine(
     return await database.in_thread(partial(stored_result, result, attempt))
 
 
-def _is_large(text: str, files: LargeValues) -> bool:
-    if STORED in text and is_reference(json.loads(text)):
-        raise TypeError(f"the result cannot be stored: {STORED} is a reserved name")
-    return len(text) > files.over
-
-
 def result_text(result: Any, most_bytes: int) -> str | None:
     """Return a result as JSON text; raise TypeError if it is too long or not JSON."""
     if result is None:
@@ -112,18 +108,11 @@ def result_text(result: Any, most_bytes: int) -> str | None:
         ) from error
     # The checks of a text that is too long would take seconds, perhaps on the node's loop.
     if fits(text, most_bytes):
-        text = _checked(text)
+        if not is_storable_json(text):
+            raise TypeError("the result contains a NUL character, which the database cannot store")
+        if (why := unreadable_json(text)) is not None:
+            raise TypeError(f"the result cannot be read again: {why}")
+        text = spelled_out(text)
     if not fits(text, most_bytes):
         raise TypeError(f"the result has {too_long(most_bytes, 'max_result_bytes')}")
     return text
-
-
-def _checked(text: str) -> str:
-    """Return JSON text with its floats written out; raise TypeError if it cannot be stored or
-    read.
-    """
-    if not is_storable_json(text):
-        raise TypeError("the result contains a NUL character, which the database cannot store")
-    if (why := unreadable_json(text)) is not None:
-        raise TypeError(f"the result cannot be read again: {why}")
-    return spelled_out(text)

@@ -67,7 +67,12 @@ class HookService:
             parts = self._hooks.kept_for(self._keep_seconds)
             for (name, kept), oldest in list(self._plan.due(parts, time.monotonic())):
                 self._clean(name, kept, oldest)
-            self._search_orphans()
+            if time.monotonic() >= self._orphans_at:
+                # Large values to which no job refers are deleted on a thread, once a day.
+                self._orphans_at = time.monotonic() + self._timing.orphans_every * self._pace()
+                try_start(
+                    threading.Thread(target=self._delete_orphans, name="horae-orphans", daemon=True)
+                )
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.look_every * self._pace()):
                     await self._due.wait()
@@ -120,13 +125,6 @@ class HookService:
         else:
             self._plan.failed((name, kept))
             log.warning("a clean-up is postponed, because the system has no thread left for it")
-
-    def _search_orphans(self) -> None:
-        """Delete large values to which no job refers, on a thread, once a day."""
-        if time.monotonic() < self._orphans_at:
-            return
-        self._orphans_at = time.monotonic() + self._timing.orphans_every * self._pace()
-        try_start(threading.Thread(target=self._delete_orphans, name="horae-orphans", daemon=True))
 
     def _delete_orphans(self) -> None:
         with log.guard("large values without a job stay for another day: %s"):

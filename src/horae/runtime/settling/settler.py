@@ -125,7 +125,14 @@ class Settler:
         """Write batches until closed and empty."""
         while True:
             await self._work.wait()
-            await self._let_burst_pass()
+            # Wait until a burst of schedules is over, once per burst and only for a moment.
+            if self._signals.burst_over.is_set():
+                self._patient = True
+            elif self._patient and not self._closing:
+                self._patient = False
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timing.burst_wait):
+                        await self._signals.burst_over.wait()
             was_full, largest = self.is_full, self._repetition.largest
             batch, self._waiting = self._waiting[:largest], self._waiting[largest:]
             self._writing = batch
@@ -138,16 +145,6 @@ class Settler:
                 self._work.clear()
                 if self._closing:
                     return
-
-    async def _let_burst_pass(self) -> None:
-        """Wait until a burst of schedules is over, once per burst and only for a moment."""
-        if self._signals.burst_over.is_set():
-            self._patient = True
-        elif self._patient and not self._closing:
-            self._patient = False
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._timing.burst_wait):
-                    await self._signals.burst_over.wait()
 
     async def _write(self, batch: Sequence[FinishedRun]) -> None:
         try:

@@ -152,21 +152,23 @@ def repetition_of(
     """Return the job that repeats an ended one, with the same parameters and these options."""
     stored = replace(job_type.parameters.restore(job.params), limits=limits)
     row = replace(row_of(job_type, options, stored), retry_of=job.id, max_runtime=job.max_runtime)
+    # The `after_creation` of the repetition gets the parameters of the job.
+    values = stored.row or job.params or {}
+    declared = job_type.parameters
+    if (
+        not stored.row
+        and isinstance(declared, ModelParameters)
+        and has_hook(job_type, "after_creation")
+    ):
+        values = declared.opened_value(job.params) or {}
     return _new_job(
         job_type,
         row,
-        stored.row or _values_again(job, job_type),
+        values,
         stored,
         key=key_of_retry(job_type, job.unique_key),
         max_count=max_count_of(job_type, job.owner),
     )
-
-
-def _values_again(job: Job, job_type: JobType[Any]) -> Mapping[str, Any]:
-    """Return the parameters of a job for the `after_creation` of its repetition."""
-    if isinstance(job_type.parameters, ModelParameters) and has_hook(job_type, "after_creation"):
-        return job_type.parameters.opened_value(job.params) or {}
-    return job.params or {}
 
 
 def _new_job(
