@@ -29,13 +29,11 @@ class AsgiLoop(BuiltAnewInChild):
         """Answer a request by an ASGI application, as a WSGI application does."""
         from a2wsgi import ASGIMiddleware
 
-        return ASGIMiddleware(application, loop=self._running())(environ, start_response)
-
-    def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(
                     target=self._loop.run_forever, name="horae-wsgi", daemon=True
                 ).start()
-            return self._loop
+            loop = self._loop
+        return ASGIMiddleware(application, loop=loop)(environ, start_response)

@@ -69,7 +69,14 @@ def url_of(alias: str) -> str:
         case "postgresql":
             url = _of_server(given)
         case "sqlite":
-            url = _of_file(alias, str(given["NAME"]))
+            name = str(given["NAME"])
+            if name in ("", ":memory:") or name.startswith("file:"):
+                raise ConfigurationError(
+                    f"DATABASES[{alias!r}]: {name or 'an empty name'!r} is a database in memory,"
+                    " and Horae needs a file that other connections can open; for tests, write"
+                    f" 'TEST': {{'NAME': BASE_DIR / 'test.sqlite3'}} there"
+                )
+            url = f"sqlite:///{quote(str(Path(name).absolute()))}"
         case _:
             raise ConfigurationError(
                 f"DATABASES[{alias!r}]: Horae needs PostgreSQL or SQLite, and the engine is"
@@ -78,16 +85,6 @@ def url_of(alias: str) -> str:
     # Options may be changed where they are, so they are copied.
     _read[alias] = [*values[:-1], dict(given["OPTIONS"])], url
     return url
-
-
-def _of_file(alias: str, name: str) -> str:
-    if name in ("", ":memory:") or name.startswith("file:"):
-        raise ConfigurationError(
-            f"DATABASES[{alias!r}]: {name or 'an empty name'!r} is a database in memory, and Horae"
-            " needs a file that other connections can open; for tests, write"
-            f" 'TEST': {{'NAME': BASE_DIR / 'test.sqlite3'}} there"
-        )
-    return f"sqlite:///{quote(str(Path(name).absolute()))}"
 
 
 def _of_server(given: Mapping[str, Any]) -> str:

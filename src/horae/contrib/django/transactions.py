@@ -101,7 +101,12 @@ class DjangoTransactions:
     def _lent(self, wrapper: BaseDatabaseWrapper) -> Generator[Connection]:
         outer = vars(wrapper).get(IN_USE)  # that of a test around a body
         try:
-            with self._lending_now()() as connection:
+            url = url_of(self.alias)
+            with self._lock:
+                if self._lending is None or self._lending[0] != url:
+                    self._lending = url, lending(url, self._driver)
+                lend = self._lending[1]
+            with lend() as connection:
                 vars(wrapper)[IN_USE] = connection
                 yield connection
         except DATABASE_ERRORS:
@@ -110,13 +115,6 @@ class DjangoTransactions:
             raise
         finally:
             vars(wrapper)[IN_USE] = outer
-
-    def _lending_now(self) -> Lending:
-        url = url_of(self.alias)
-        with self._lock:
-            if self._lending is None or self._lending[0] != url:
-                self._lending = url, lending(url, self._driver)
-            return self._lending[1]
 
     def _driver(self) -> Any:
         """Return the driver's connection of this thread as it is lent."""

@@ -154,9 +154,9 @@ class RunSpan:
             job, tracing = self._job, self._tracing
             claim = job.claim
             parent = tracing.context_in(job.meta)
-            previous = _previous_in(job.meta, claim)
+            previous = _left_in(job.meta.get(PREVIOUS), "job", claim.id)
             due = _due(job, previous)
-            previous_run = _previous_run_in(job.meta, claim)
+            previous_run = _left_in(job.meta.get(PREVIOUS_RUN), "schedule", claim.schedule_id)
             self._began = now = time.time_ns()
             self._span = span = tracing.tracer.start_span(
                 f"run {claim.type}",
@@ -308,23 +308,14 @@ def _of_claim(claim: Claim) -> dict[str, Any]:
     return found
 
 
-def _previous_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
-    """Return what the previous attempt has left; empty if there was none.
+def _left_in(found: Any, owner: str, own: int | None) -> Mapping[str, Any]:
+    """Return what the previous attempt or run has left in `meta`; empty if there was none.
 
     The `meta` of another job may have been copied to this one.
     """
-    found = meta.get(PREVIOUS)
-    if isinstance(found, Mapping) and found.get("job") == claim.id:
+    if own is not None and isinstance(found, Mapping) and found.get(owner) == own:
         return found
     return {}
-
-
-def _previous_run_in(meta: Mapping[str, Any], claim: Claim) -> Mapping[str, Any]:
-    """Return what the previous run of the schedule has left; empty if there was none."""
-    found = meta.get(PREVIOUS_RUN)
-    if claim.schedule_id is None or not isinstance(found, Mapping):
-        return {}
-    return found if found.get("schedule") == claim.schedule_id else {}
 
 
 def _due(job: JobContext[Any], previous: Mapping[str, Any]) -> float | None:

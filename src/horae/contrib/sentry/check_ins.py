@@ -67,7 +67,12 @@ class CheckIns:
     def _send(self, claim: Claim, status: str, took: float | None) -> None:
         with log.guard("job %d has no check-in %r: %s", claim.id, status):
             assert claim.schedule_id is not None
-            monitor = self._monitor(claim.schedule_id)
+            monitor = self._monitors.get(claim.schedule_id)
+            if monitor is None or time.monotonic() - monitor.read_at > KNOWN_FOR:
+                view = self._read(claim.schedule_id)
+                config = config_of(view.rules, self._margin)
+                monitor = _Monitor(slug_of(view.name), config, time.monotonic())
+                self._monitors[claim.schedule_id] = monitor
             name = f"{monitor.slug} {claim.schedule_id} {claim.id} {claim.nominal_time}"
             capture_checkin(
                 monitor_slug=monitor.slug,
@@ -76,12 +81,3 @@ class CheckIns:
                 duration=took,
                 monitor_config=dict(monitor.config) if monitor.config else None,  # type: ignore[arg-type]
             )
-
-    def _monitor(self, schedule_id: int) -> _Monitor:
-        known = self._monitors.get(schedule_id)
-        if known is None or time.monotonic() - known.read_at > KNOWN_FOR:
-            view = self._read(schedule_id)
-            config = config_of(view.rules, self._margin)
-            known = _Monitor(slug_of(view.name), config, time.monotonic())
-            self._monitors[schedule_id] = known
-        return known

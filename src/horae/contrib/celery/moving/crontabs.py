@@ -19,11 +19,6 @@ def field_of(values: Collection[int], allowed: range) -> str:
     for step in range(2, len(allowed)):
         if len(chosen) > 1 and chosen == list(allowed[::step]):
             return f"*/{step}"
-    return ",".join(_runs(chosen))
-
-
-def _runs(chosen: list[int]) -> list[str]:
-    """Return sorted values as single numbers, and as ranges where three or more are in a row."""
     runs: list[list[int]] = []
     for value in chosen:
         if runs and runs[-1][-1] + 1 == value:
@@ -33,4 +28,4 @@ def _runs(chosen: list[int]) -> list[str]:
     texts: list[str] = []
     for run in runs:
         texts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(value) for value in run]  # noqa: PLR2004 - "1,2" is as short as a range
-    return texts
+    return ",".join(texts)

@@ -58,7 +58,15 @@ def _retries(_app: Any, task: Any, code: TaskCode) -> None:
         return
     code.options["max_attempts"] = str(most + 1)
     code.imports.add("from horae import Backoff")
-    code.options["backoff"] = _backoff(task, settings)
+    growing = float(getattr(task, "retry_backoff", False))
+    if growing:
+        base, cap = max(1, int(growing)), int(getattr(task, "retry_backoff_max", 600))
+        jitter = "1.0" if getattr(task, "retry_jitter", True) else "0.0"
+        backoff = f"Backoff(base={duration(base)}, cap={duration(max(base, cap))}, jitter={jitter})"
+    else:
+        delay = duration(settings.get("countdown", task.default_retry_delay)) or '"3m"'
+        backoff = f'Backoff(base={delay}, cap={delay}, factor="constant")'
+    code.options["backoff"] = backoff
     if by_hand:  # outside of a worker it raises Celery's Retry, or any error that it is given
         code.notes.append("It calls self.retry. Any other error is followed by an attempt as well:")
         code.notes.append("name the errors with retry_on=, or raise horae.Retry in the body.")
@@ -73,16 +81,6 @@ def _calls_retry(task: Any) -> bool:
         return ".retry(" in inspect.getsource(getattr(task, "_orig_run", task.run))
     except (OSError, TypeError):
         return False
-
-
-def _backoff(task: Any, settings: dict[str, Any]) -> str:
-    growing = float(getattr(task, "retry_backoff", False))
-    if not growing:
-        delay = duration(settings.get("countdown", task.default_retry_delay)) or '"3m"'
-        return f'Backoff(base={delay}, cap={delay}, factor="constant")'
-    base, cap = max(1, int(growing)), int(getattr(task, "retry_backoff_max", 600))
-    jitter = "1.0" if getattr(task, "retry_jitter", True) else "0.0"
-    return f"Backoff(base={duration(base)}, cap={duration(max(base, cap))}, jitter={jitter})"
 
 
 def _time_limits(app: Any, task: Any, code: TaskCode) -> None:

@@ -85,38 +85,25 @@ def _signals() -> list[str]:
 
 def _task(app: Any, name: str, taken: set[str]) -> TaskCode:
     task = app.tasks[name]
-    code = TaskCode(function=identifier(_own_name(task), name, taken), name=name)
+    own_name = str(getattr(task, "__qualname__", "") or type(task).__name__).rpartition(".")[2]
+    code = TaskCode(function=identifier(own_name, name, taken), name=name)
     taken.add(code.function)
     run: Callable[..., Any] = getattr(task, "_orig_run", task.run)
     documentation = inspect.cleandoc(run.__doc__ or "")  # its own, not that of Celery's class
     code.documentation = documentation.partition("\n")[0].strip()
     passed = _parameters(run, code)
-    reachable = _reachable(task)
-    if reachable is None:
+    found = getattr(sys.modules.get(task.__module__), own_name, None)
+    if task.__module__ == "__main__" or getattr(found, "name", None) != task.name:
         code.notes.append(f"Its function is no name of {task.__module__}: move its body here.")
     else:
+        made = "()" if isinstance(found, type) else ""
         code.imports.add(f"import {task.__module__}")
-        code.call = f"{reachable}.run({', '.join(passed)})"
+        code.call = f"{task.__module__}.{own_name}{made}.run({', '.join(passed)})"
     if inspect.ismethod(run):  # of the task, which is its `self`
         code.notes.append("bind=True: take `job: JobContext` in place of self. job.attempt and")
         code.notes.append("job.progress stand for self.request.retries and self.update_state.")
     add_options(app, task, code)
     return code
-
-
-def _own_name(task: Any) -> str:
-    return str(getattr(task, "__qualname__", "") or type(task).__name__).rpartition(".")[2]
-
-
-def _reachable(task: Any) -> str | None:
-    """Return an expression that is the task once its module is imported, or None."""
-    module = sys.modules.get(task.__module__)
-    name = _own_name(task)
-    found = getattr(module, name, None)
-    if task.__module__ == "__main__" or getattr(found, "name", None) != task.name:
-        return None
-    made = "()" if isinstance(found, type) else ""
-    return f"{task.__module__}.{name}{made}"
 
 
 def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
@@ -131,7 +118,13 @@ def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
         if own != name:
             code.notes.append(f"{name} is a name of Horae's, so the parameter is {own}.")
         passed.append(own if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={own}")
-        typed = f"{own}: {_annotation(parameter.annotation)}"
+        annotation = parameter.annotation
+        is_built_in = (
+            isinstance(annotation, type)
+            and annotation.__module__ == "builtins"
+            and not hasattr(annotation, "__args__")
+        )
+        typed = f"{own}: {annotation.__name__ if is_built_in else 'Any'}"
         default = literal(parameter.default)
         if parameter.default is parameter.empty:
             required.append(typed)
@@ -142,17 +135,6 @@ def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
             optional.append(f"{typed} = {default}")
     code.parameters = (*required, *optional)
     return passed
-
-
-def _annotation(given: Any) -> str:
-    """Return an annotation as source if it is made of built-in types only."""
-    if (
-        isinstance(given, type)
-        and given.__module__ == "builtins"
-        and not hasattr(given, "__args__")
-    ):
-        return given.__name__
-    return "Any"
 
 
 def _entry(
@@ -173,7 +155,13 @@ def _entry(
         if "limits" in task.options:
             code.notes.append(f"It does not count under the limits of {task.function}.")
         code.imports |= {line for line in task.imports if line.startswith("import ")}
-        code.call = _call_of(code, task, entry)
+        positional = [literal(value) for value in entry.get("args") or ()]
+        named = {key: literal(value) for key, value in (entry.get("kwargs") or {}).items()}
+        if None in {*positional, *named.values()}:
+            code.notes.append("Its arguments are not JSON: write the call of the task.")
+        else:
+            given = [*map(str, positional), *(f"{name}={value}" for name, value in named.items())]
+            code.call = f"{task.function}({', '.join(given)})"
     code.options = {"name": text(name), **code.options}
     _set_trigger(code, entry.get("schedule"), zone)
     for option, value in (entry.get("options") or {}).items():
@@ -184,16 +172,6 @@ def _entry(
     if entry.get("relative"):
         code.notes.append("No counterpart: relative=True. A fixed grid is fixed=True.")
     return code
-
-
-def _call_of(code: EntryCode, task: TaskCode, entry: Mapping[str, Any]) -> str | None:
-    positional = [literal(value) for value in entry.get("args") or ()]
-    named = {key: literal(value) for key, value in (entry.get("kwargs") or {}).items()}
-    if None in {*positional, *named.values()}:
-        code.notes.append("Its arguments are not JSON: write the call of the task.")
-        return None
-    arguments = [*map(str, positional), *(f"{key}={value}" for key, value in named.items())]
-    return f"{task.function}({', '.join(arguments)})"
 
 
 def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:

@@ -65,10 +65,14 @@ def _task(task: TaskCode) -> list[str]:
     escaped = task.documentation.replace("\\", "\\\\").replace('"', '\\"')
     documentation = [f'{INDENT}"""{escaped}"""'] if escaped else []
     body = _not_written(task.name) if task.call is None else f"return {task.call}"
+    definition = [f"def {task.function}({', '.join(task.parameters)}) -> Any:"]
+    if len(definition[0]) > LINE:
+        parameters = (f"{INDENT}{each}," for each in task.parameters)
+        definition = [f"def {task.function}(", *parameters, ") -> Any:"]
     return [
         *_comments(task.notes),
         *_decorator("@horae.job(", options),
-        *_definition(task),
+        *definition,
         *documentation,
         f"{INDENT}{body}",
     ]
@@ -114,10 +118,3 @@ def _decorator(opening: str, options: Mapping[str, str], *, first: str = "") -> 
     if len(line) <= LINE:
         return [line]
     return [opening, *(f"{INDENT}{argument}," for argument in arguments), ")"]
-
-
-def _definition(task: TaskCode) -> list[str]:
-    line = f"def {task.function}({', '.join(task.parameters)}) -> Any:"
-    if len(line) <= LINE:
-        return [line]
-    return [f"def {task.function}(", *(f"{INDENT}{each}," for each in task.parameters), ") -> Any:"]
