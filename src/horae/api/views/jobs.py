@@ -234,7 +234,21 @@ class JobViews:
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
         for first in range(0, len(long), LONG_AT_ONCE):
-            added |= self._added_to(self._whole(long[first : first + LONG_AT_ONCE]))
+            part = long[first : first + LONG_AT_ONCE]
+            stored = self._database.autocommit(reading.get_many, [job.id for job in part])
+            whole = {job.id: job for job in stored}
+            added |= self._added_to(
+                [
+                    replace(
+                        job,
+                        params=whole[job.id].params,
+                        result=whole[job.id].result,
+                        meta=whole[job.id].meta,
+                    )
+                    for job in part
+                    if job.id in whole
+                ]
+            )
         return [_view(model, job, added.get(job.id, {})) for job in jobs]
 
     def detail(self, job: Job, *, technical: bool) -> JobDetail:
@@ -292,21 +306,6 @@ class JobViews:
                     described_as = job_type.response_model.model_validate(described_as)
                 added[job.id] = to_jsonable_python(described_as)
         return added
-
-    def _whole(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return jobs with the long values that a list leaves out."""
-        stored = self._database.autocommit(reading.get_many, [job.id for job in jobs])
-        whole = {job.id: job for job in stored}
-        return [
-            replace(
-                job,
-                params=whole[job.id].params,
-                result=whole[job.id].result,
-                meta=whole[job.id].meta,
-            )
-            for job in jobs
-            if job.id in whole
-        ]
 
     def _complete(self, jobs: Sequence[Job]) -> Mapping[JobId, Job]:
         """Return jobs with what their types keep in tables, except jobs that cannot be read."""

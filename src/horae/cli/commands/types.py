@@ -53,7 +53,10 @@ def show(
     typer.echo()
     columns: Columns = {
         "PARAMETER": itemgetter(0),
-        "TYPE": lambda item: _kind(item[1]),
+        "TYPE": lambda item: " or ".join(
+            option.get("type") or option.get("$ref", "any").rpartition("/")[2]
+            for option in item[1].get("anyOf", [item[1]])
+        ),
         "DEFAULT": lambda item: "required" if item[0] in required else repr(item[1].get("default")),
     }
     print_table(
@@ -108,10 +111,3 @@ def _plain_text(value: object) -> str:
     if isinstance(value, float):
         return brief(value)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    options = schema.get("anyOf", [schema])
-    return " or ".join(
-        option.get("type") or option.get("$ref", "any").rpartition("/")[2] for option in options
-    )

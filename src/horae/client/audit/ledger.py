@@ -91,8 +91,17 @@ class Ledger:
         backfilled, last = tick.reason == Reason.BACKFILL, tick.nominal_time - MICROSECOND
         if latest is None:
             self.only_backfills = backfilled
-            if from_begin and not backfilled:
-                self._check_first(tick, nothing_deleted=nothing_deleted)
+            if not from_begin or backfilled:
+                return
+            created, rules = self.row.created_at, self.rules.at(tick.decided_at)
+            finish = None if rules is None else rules.finish_trigger
+            if rules is not None and finish is not None:
+                first = max(created, finish.initial_start or created)
+                self.complete = tick.nominal_time <= first + rules.jitter + SLACK
+                return
+            self.complete = self.rules.for_life and self._find_missing(created, last) is None
+            if nothing_deleted:
+                self._check_gap(created + SLACK, last)
             return
         if tick.nominal_time <= latest.until:
             self._add(
@@ -104,19 +113,6 @@ class Ledger:
         elif nothing_deleted:
             self._check_gap(max(latest.until, self.row.created_at + SLACK), last)
         self.only_backfills &= backfilled
-
-    def _check_first(self, tick: Any, *, nothing_deleted: bool) -> None:
-        """Compare the first decision with the creation of the schedule."""
-        created, rules = self.row.created_at, self.rules.at(tick.decided_at)
-        finish = None if rules is None else rules.finish_trigger
-        if rules is not None and finish is not None:
-            first = max(created, finish.initial_start or created)
-            self.complete = tick.nominal_time <= first + rules.jitter + SLACK
-            return
-        last = tick.nominal_time - MICROSECOND
-        self.complete = self.rules.for_life and self._find_missing(created, last) is None
-        if nothing_deleted:
-            self._check_gap(created + SLACK, last)
 
     def _check_end(self, decided: datetime) -> None:
         """Compare the last decision with the watermark: all times up to it are decided, and none

@@ -53,7 +53,19 @@ class BodyWaits:
             return None
         with ExitStack() as on_error:
             on_error.callback(self.end, wait)
-            self._refuse_circle(wait, waits)
+            before = self.database.autocommit(
+                prerequisites, {each.awaited for each in (*waits, wait)}
+            )
+            left = list(waits)
+            while (circle := circle_of(wait, left, before)) is not None:
+                on_it = [each for each in left if WaitTarget.job(each.job_id) in circle]
+                # Waits of ended attempts do not count.
+                ended = [each for each in on_it if not self.database.autocommit(is_in_force, each)]
+                if not ended:
+                    raise InvalidRequest(
+                        f"{described(circle)}: a circle, in which no job would ever end"
+                    )
+                left = [each for each in left if each not in ended]
             on_error.pop_all()
         return wait
 
@@ -63,21 +75,6 @@ class BodyWaits:
             # The wait is over in any case; its record is removed with the job.
             failure = f"cannot record that job {wait.job_id} waits no more"
             _ask_live(failure, partial(self.live.end_wait, wait))
-
-    def _refuse_circle(self, wait: Wait, waits: Sequence[Wait]) -> None:
-        """Raise `InvalidRequest` for a wait that closes a circle; waits of ended attempts do not
-        count.
-        """
-        before = self.database.autocommit(prerequisites, {each.awaited for each in (*waits, wait)})
-        left = list(waits)
-        while (circle := circle_of(wait, left, before)) is not None:
-            on_it = [each for each in left if WaitTarget.job(each.job_id) in circle]
-            ended = [each for each in on_it if not self.database.autocommit(is_in_force, each)]
-            if not ended:
-                raise InvalidRequest(
-                    f"{described(circle)}: a circle, in which no job would ever end"
-                )
-            left = [each for each in left if each not in ended]
 
     def hindrances(self) -> Iterator[str]:
         """Yield one sentence for each reason why a body's wait cannot end."""

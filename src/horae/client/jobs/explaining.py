@@ -37,6 +37,13 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
     waiting = waiting_reason.read_waiting(connection, job)
     now = now_of_database(connection)
     starts_at, reckoned = _estimate(connection, job, waiting, now)
+    # When it fails if it has not begun, as far as this program can know.
+    ends = [] if job.expires_at is None else [job.expires_at]
+    kind = registry.find(job.type)
+    limit = None if kind is None else kind.time_limits.pending
+    counts = job.owner is not None and job.attempt == 0
+    if limit is not None and counts and waiting.counts_from is not None:
+        ends.append(_later(waiting.counts_from, limit))
     return Why(
         job_id=job.id,
         state=job.state,
@@ -50,7 +57,7 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
         ahead_is_least=waiting.ahead_is_least,
         starts_at=starts_at,
         reckoned=reckoned,
-        fails_at=_fails_at(registry, job, waiting),
+        fails_at=min(ends, default=None),
         awaited=waiting.awaited,
         group_id=waiting.group_id,
         holders=waiting_reason.holders(connection, waiting, job.queue),
@@ -66,17 +73,6 @@ def _who_paused(connection: Connection, job: Job, waiting: WaitingFor) -> str | 
         return None if pause is None else pause.by
     last = change_log.last_of(connection, "queue.pause", [job.queue]).get(job.queue)
     return last.actor if last is not None and last.at > waiting.since - _EARLIER else None
-
-
-def _fails_at(registry: Registry, job: Job, waiting: WaitingFor) -> datetime | None:
-    """Return when the job fails if it has not begun, as far as this program can know."""
-    found = [] if job.expires_at is None else [job.expires_at]
-    kind = registry.find(job.type)
-    limit = None if kind is None else kind.time_limits.pending
-    counts = job.owner is not None and job.attempt == 0
-    if limit is not None and counts and waiting.counts_from is not None:
-        found.append(_later(waiting.counts_from, limit))
-    return min(found, default=None)
 
 
 def _estimate(

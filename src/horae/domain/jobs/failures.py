@@ -6,7 +6,7 @@ the standard library and of installed packages are where an error surfaces, not 
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -76,8 +76,28 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
         named = f"{each.type}\0{kind}\0{path}\0{function}"
         found[sha256(named.encode()).hexdigest()[:12]].append(each)
         last[each.job_id] = each
-    groups = [_group(key, each, last) for key, each in found.items()]
-    return sorted(groups, key=lambda group: (group.count, group.last_at), reverse=True)
+    groups: list[FailureGroup] = []
+    for key, group in found.items():
+        sample = group[-1]
+        place = place_of(sample.traceback)
+        groups.append(
+            FailureGroup(
+                key=key,
+                type=sample.type,
+                error_class=class_of(sample.error),
+                place=None if place is None else f"{place[0]}:{place[1]} in {place[2]}",
+                count=len(group),
+                failed_jobs=[
+                    each.job_id
+                    for each in reversed(group)
+                    if each.has_failed and each is last[each.job_id]
+                ],
+                first_at=group[0].at,
+                last_at=sample.at,
+                sample=sample,
+            )
+        )
+    return sorted(groups, key=lambda each: (each.count, each.last_at), reverse=True)
 
 
 def class_of(error: str | None) -> str | None:
@@ -101,23 +121,3 @@ def place_of(traceback: str | None) -> tuple[str, int, str] | None:
     parts = re.split(r"[/\\]", frame["path"])
     # Each deployment may have a folder of its own.
     return "/".join(parts[-2:]), int(frame["line"]), frame["function"].strip()
-
-
-def _group(key: str, failures: Sequence[Failure], last: Mapping[JobId, Failure]) -> FailureGroup:
-    sample = failures[-1]
-    place = place_of(sample.traceback)
-    return FailureGroup(
-        key=key,
-        type=sample.type,
-        error_class=class_of(sample.error),
-        place=None if place is None else f"{place[0]}:{place[1]} in {place[2]}",
-        count=len(failures),
-        failed_jobs=[
-            each.job_id
-            for each in reversed(failures)
-            if each.has_failed and each is last[each.job_id]
-        ],
-        first_at=failures[0].at,
-        last_at=sample.at,
-        sample=sample,
-    )

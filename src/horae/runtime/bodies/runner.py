@@ -26,7 +26,6 @@ from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.orders import Overtaken
 from horae.runtime.bodies.surroundings import Surroundings
 from horae.runtime.bodies.values import load, stored_result, stored_result_of_coroutine
-from horae.storage.engine import Database
 from horae.storage.engine.connections import forbid_commit
 from horae.storage.outcomes import settling
 from horae.types import Attempt, JobContext
@@ -34,7 +33,7 @@ from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+    from sqlalchemy.ext.asyncio import AsyncConnection
     from sqlalchemy.orm import Session
 
 
@@ -108,9 +107,11 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
         transaction = environment.database.transaction(transaction)
     with cast("AbstractContextManager[Any]", transaction) as entered:
         attempt.session = own = _session_in(entered)
-        connection = _own_connection(
-            entered if own is None else own.connection(), environment.database
-        )
+        connection = None  # to settle on, if the transaction is on Horae's database
+        found = entered if own is None else own.connection()
+        if isinstance(found, Connection) and environment.database.is_at(found.engine.url):
+            environment.database.adopt(found)
+            connection = found
         attempt.connection = connection
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = context.session.merge(
@@ -151,10 +152,14 @@ async def _run_async(
     if isinstance(transaction, str):
         transaction = environment.database.async_transaction(transaction)
     async with cast("AbstractAsyncContextManager[Any]", transaction) as entered:
-        attempt.async_session = own = _async_session_in(entered)
-        connection = await _own_async_connection(
-            entered if own is None else await own.connection(), environment.database
-        )
+        from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+        attempt.async_session = own = entered if isinstance(entered, AsyncSession) else None
+        connection = None  # to settle on, if the transaction is on Horae's database
+        found = entered if own is None else await own.connection()
+        if isinstance(found, AsyncConnection) and environment.database.is_at(found.engine.url):
+            await found.run_sync(environment.database.adopt)
+            connection = found
         attempt.async_connection = connection
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = await context.async_session.merge(attempt.params, load=False)
@@ -219,26 +224,3 @@ def _session_in(entered: Any) -> "Session | None":
     from sqlalchemy.orm import Session
 
     return entered if isinstance(entered, Session) else None
-
-
-def _async_session_in(entered: Any) -> "AsyncSession | None":
-    from sqlalchemy.ext.asyncio import AsyncSession
-
-    return entered if isinstance(entered, AsyncSession) else None
-
-
-def _own_connection(connection: Any, database: Database) -> Connection | None:
-    """Return the connection to settle on, if the job type's transaction is on Horae's database."""
-    if not isinstance(connection, Connection) or not database.is_at(connection.engine.url):
-        return None
-    database.adopt(connection)
-    return connection
-
-
-async def _own_async_connection(connection: Any, database: Database) -> "AsyncConnection | None":
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    if not isinstance(connection, AsyncConnection) or not database.is_at(connection.engine.url):
-        return None
-    await connection.run_sync(database.adopt)
-    return connection

@@ -55,7 +55,22 @@ class JobLines:
                 self._bytes -= size
                 self._dropped += not self._send([self._line(waiting)])
                 return
-            self._keep_as_last(waiting, size)
+            if self._gap is None:
+                self._gap = self._new_gap()
+            self._last.append(waiting)
+            self._size_of_last += size
+            while self._last and (
+                len(self._last) > self._last_lines or self._size_of_last > self._last_bytes
+            ):
+                text = self._last.popleft()[3]
+                self._size_of_last -= (
+                    len(text) if text.isascii() else len(text.encode(errors="replace"))
+                )
+                self._dropped += 1
+            now = time.monotonic()
+            if self._dropped and now - self._gap_sent > GAP_EVERY:
+                self._gap_sent = now
+                self._send([self._gap._replace(dropped=self._dropped)])
 
     def close(self) -> None:
         """Write the last lines, and how many were dropped before them; ignore what comes later."""
@@ -72,24 +87,6 @@ class JobLines:
             self._last.clear()
             if lines:
                 self._send(lines)
-
-    def _keep_as_last(self, waiting: _Waiting, size: int) -> None:
-        if self._gap is None:
-            self._gap = self._new_gap()
-        self._last.append(waiting)
-        self._size_of_last += size
-        while self._last and (
-            len(self._last) > self._last_lines or self._size_of_last > self._last_bytes
-        ):
-            text = self._last.popleft()[3]
-            self._size_of_last -= (
-                len(text) if text.isascii() else len(text.encode(errors="replace"))
-            )
-            self._dropped += 1
-        now = time.monotonic()
-        if self._dropped and now - self._gap_sent > GAP_EVERY:
-            self._gap_sent = now
-            self._send([self._gap._replace(dropped=self._dropped)])
 
     def _new_gap(self) -> LogLine:
         return self._line(

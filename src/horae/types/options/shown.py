@@ -32,15 +32,17 @@ def rule_of(kind: type[Unique | Debounce]) -> Callable[[Any], dict[str, Any] | N
         rule = job_type.uniqueness
         if not isinstance(rule, kind):
             return None
-        return {each.name: _plain(getattr(rule, each.name)) for each in fields(rule)}
+        shown: dict[str, Any] = {}
+        for each in fields(rule):
+            value = getattr(rule, each.name)
+            if isinstance(value, timedelta):
+                value = value.total_seconds()
+            elif isinstance(value, frozenset):
+                value = sorted(str(item.value) for item in value)
+            shown[each.name] = value
+        return shown
 
     return show
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return sorted(str(each.value) for each in value) if isinstance(value, frozenset) else value
 
 
 def show_limits(job_type: Any) -> list[dict[str, Any]]:

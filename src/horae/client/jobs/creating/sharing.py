@@ -68,7 +68,12 @@ class SharedInserts(BuiltAnewInChild):
             if not start.turn.acquire(timeout=self._database.busy_timeout):
                 self._leave(start)
         except BaseException:  # such as KeyboardInterrupt
-            self._withdraw(start)
+            with self._lock:
+                is_waiting = start in self._waiting
+                if is_waiting:
+                    self._waiting.remove(start)
+            if not is_waiting and start.leads:
+                self._lead(start.leads)
             raise
         if start.leads:
             self._lead(start.leads)
@@ -135,12 +140,3 @@ class SharedInserts(BuiltAnewInChild):
                     f" {self._database.busy_timeout:g} s; try again later"
                 )
         start.turn.acquire()
-
-    def _withdraw(self, start: _Start) -> None:
-        """Take back the jobs of a caller who no longer waits, if nobody inserts them yet."""
-        with self._lock:
-            if start in self._waiting:
-                self._waiting.remove(start)
-                return
-        if start.leads:
-            self._lead(start.leads)
