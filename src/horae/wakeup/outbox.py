@@ -44,7 +44,17 @@ class Merged:
     def add(self, hint: Hint) -> None:
         """Merge a hint with the one of its kind; if either has no ids, the result has none."""
         if hint.kind is HintKind.WORK:
-            self._work = hint if self._work is None else _merge_work(self._work, hint)
+            before = self._work
+            if before is None:
+                self._work = hint
+            else:  # all nodes respond to the merged hint if they must to either
+                counts, seeds = (before.count, hint.count), (before.seed, hint.seed)
+                self._work = Hint(
+                    HintKind.WORK,
+                    count=None if None in counts else sum(count or 0 for count in counts),
+                    seed=None if None in seeds else hint.seed,
+                    busy=tuple(dict.fromkeys((*before.busy, *hint.busy))),
+                )
         ids = self._ids.setdefault(hint.kind, {})
         if ids is None:
             return
@@ -64,17 +74,6 @@ class Merged:
             replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
             for hint in hints
         ]
-
-
-def _merge_work(first: Hint, second: Hint) -> Hint:
-    """Return the hint for the jobs of both; all nodes respond if they must to either."""
-    counts, seeds = (first.count, second.count), (first.seed, second.seed)
-    return Hint(
-        HintKind.WORK,
-        count=None if None in counts else sum(count or 0 for count in counts),
-        seed=None if None in seeds else second.seed,
-        busy=tuple(dict.fromkeys((*first.busy, *second.busy))),
-    )
 
 
 class Outbox(BuiltAnewInChild):

@@ -11,7 +11,7 @@ from horae.client.jobs import Jobs
 from horae.domain.jobs import ENDED, Job, JobId, JobState
 from horae.live import LiveReport
 from horae.runtime.components import Components
-from horae.storage.jobs import ChangeScan, JobVersion, events
+from horae.storage.jobs import JobVersion, events
 
 
 class Change(StrEnum):
@@ -51,8 +51,16 @@ class JobWatch:
 
     def changes(self, wanted: Wanted) -> list[ChangedJob] | None:
         """Return the jobs changed since the last call: none at first, None if too many."""
-        first = self._since is None
-        scan = self._scan()
+        database, first = self._components.database, self._since is None
+        if self._since is None:
+            self._since, newest = database.autocommit(events.scan_start)
+            self._newest.append(newest)
+        since = self._since - timedelta(seconds=self._timing.late)
+        scan = database.autocommit(
+            events.scan, after=self._newest[0], since=since, limit=self._timing.rows
+        )
+        self._since = scan.now
+        self._newest.append(scan.newest)
         before, self._versions = self._versions, dict(scan.versions)
         released = [job_id for job_id in self._held if job_id not in scan.versions]
         self._held = scan.held
@@ -70,9 +78,7 @@ class JobWatch:
             for version in scan.versions.values()
             if version != before.get(version.id)
         }
-        changed.update(
-            self._components.database.autocommit(events.versions_of, released) if released else {}
-        )
+        changed.update(database.autocommit(events.versions_of, released) if released else {})
         reported = [
             job_id for job_id, report in self._reports.items() if report != reports.get(job_id)
         ]
@@ -80,19 +86,6 @@ class JobWatch:
             version.id: version.owner for version in changed.values()
         }
         return self._load([job_id for job_id, owner in owners.items() if wanted(owner)], before)
-
-    def _scan(self) -> ChangeScan:
-        database = self._components.database
-        if self._since is None:
-            self._since, newest = database.autocommit(events.scan_start)
-            self._newest.append(newest)
-        since = self._since - timedelta(seconds=self._timing.late)
-        scan = database.autocommit(
-            events.scan, after=self._newest[0], since=since, limit=self._timing.rows
-        )
-        self._since = scan.now
-        self._newest.append(scan.newest)
-        return scan
 
     def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobVersion]) -> list[ChangedJob]:
         if not job_ids:

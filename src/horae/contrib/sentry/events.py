@@ -55,7 +55,22 @@ def event_of(run: FinishedRun, settlement: Settlement, registry: Registry) -> tu
         error["stacktrace"] = {"frames": frames}
     event["transaction"] = claim.type
     event["tags"] = {**tags_of(claim), "horae.outcome": settlement.outcome.value}
-    event["contexts"] = {"job": _context_of(claim, settlement)}
+    context: dict[str, Any] = {
+        "id": claim.id,
+        "type": claim.type,
+        "queue": claim.queue,
+        "attempt": claim.attempt,
+        "max_attempts": claim.max_attempts,
+        "outcome": settlement.outcome.value,
+        "human_readable_error": settlement.human_readable_error,
+    }
+    if settlement.state is JobState.PENDING:
+        context["retry_in"] = settlement.delay
+    if claim.schedule_id is not None:
+        context["schedule_id"] = claim.schedule_id
+    if claim.nominal_time is not None:
+        context["nominal_time"] = claim.nominal_time.isoformat()
+    event["contexts"] = {"job": context}
     if claim.owner is not None:
         event["user"] = {"id": claim.owner}
     params = shown_parameters(registry, claim.type, _json(claim.params))
@@ -75,25 +90,6 @@ def tags_of(claim: Claim) -> dict[str, str]:
     if claim.schedule_id is not None:
         tags["horae.schedule"] = str(claim.schedule_id)
     return tags
-
-
-def _context_of(claim: Claim, settlement: Settlement) -> dict[str, Any]:
-    context: dict[str, Any] = {
-        "id": claim.id,
-        "type": claim.type,
-        "queue": claim.queue,
-        "attempt": claim.attempt,
-        "max_attempts": claim.max_attempts,
-        "outcome": settlement.outcome.value,
-        "human_readable_error": settlement.human_readable_error,
-    }
-    if settlement.state is JobState.PENDING:
-        context["retry_in"] = settlement.delay
-    if claim.schedule_id is not None:
-        context["schedule_id"] = claim.schedule_id
-    if claim.nominal_time is not None:
-        context["nominal_time"] = claim.nominal_time.isoformat()
-    return context
 
 
 def _frames(stored: str) -> Iterator[dict[str, Any]]:

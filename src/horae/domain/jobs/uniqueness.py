@@ -45,7 +45,19 @@ class Unique:
         object.__setattr__(self, "by", _names("by", self.by))
         if self.within is not None:
             object.__setattr__(self, "within", _positive("within", self.within))
-        object.__setattr__(self, "states", _states(self.states, ended=self.within is not None))
+        allowed = ", ".join(JobState)
+        states: Any = self.states
+        if states is None:
+            states = ACTIVE if self.within is None else ACTIVE | {JobState.FINISHED}
+        if isinstance(states, str) or not isinstance(states, Collection) or not states:
+            raise InvalidRequest(f"states is {quoted(states)}, expected some of {allowed}")
+        try:
+            chosen = frozenset(JobState(state) for state in states)
+        except ValueError:
+            raise InvalidRequest(
+                f"states is {quoted(states)}, expected some of {allowed}"
+            ) from None
+        object.__setattr__(self, "states", chosen)
         check_on_duplicate(self.on_duplicate)
 
     @property
@@ -151,15 +163,3 @@ def _names(option: str, given: Any) -> tuple[str, ...] | None:
     if len(set(names)) != len(names):
         raise InvalidRequest(f"{option} is {quoted(names)}, which names a parameter twice")
     return names
-
-
-def _states(given: Any, *, ended: bool) -> frozenset[JobState]:
-    if given is None:
-        return ACTIVE | {JobState.FINISHED} if ended else ACTIVE
-    allowed = ", ".join(JobState)
-    if isinstance(given, str) or not isinstance(given, Collection) or not given:
-        raise InvalidRequest(f"states is {quoted(given)}, expected some of {allowed}")
-    try:
-        return frozenset(JobState(state) for state in given)
-    except ValueError:
-        raise InvalidRequest(f"states is {quoted(given)}, expected some of {allowed}") from None

@@ -112,26 +112,10 @@ def to_instant(key: str, wall: int) -> int:
 def _spans_of_block(key: str, block: int) -> tuple[OffsetSpan, ...]:
     start, end = block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS
     zone = load_zone(key)
-    edges = [start, *_changes(zone, start, end), end]
-    return tuple(
-        OffsetSpan(
-            first,
-            last,
-            _offset(zone, first),
-            previous_offset=_offset(zone, first - 1),
-            next_offset=_offset(zone, last),
-        )
-        for first, last in pairwise(edges)
-    )
-
-
-def _changes(zone: tzinfo, start: int, end: int) -> list[int]:
-    """Find the instants inside the block at which the offset becomes another one.
-
-    Daily samples suffice: since 1970 no zone changed its offset twice within a week.
-    """
+    # Daily samples show where the offset becomes another one: since 1970 no zone changed its offset
+    # twice within a week.
     samples = [(instant, _offset(zone, instant)) for instant in [*range(start, end, DAY), end - 1]]
-    changes: list[int] = []
+    edges = [start]
     for (earlier, before), (later, after) in pairwise(samples):
         if before == after:
             continue
@@ -142,8 +126,18 @@ def _changes(zone: tzinfo, start: int, end: int) -> list[int]:
                 low = middle
             else:
                 high = middle
-        changes.append(high)
-    return changes
+        edges.append(high)
+    edges.append(end)
+    return tuple(
+        OffsetSpan(
+            first,
+            last,
+            _offset(zone, first),
+            previous_offset=_offset(zone, first - 1),
+            next_offset=_offset(zone, last),
+        )
+        for first, last in pairwise(edges)
+    )
 
 
 def _offset(zone: tzinfo, instant: int) -> int:

@@ -68,7 +68,30 @@ def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun
     if settlement is None or (report is None and settlement.error is None):
         return finished  # nearly every body ends here
     if settlement.error is not None:
-        _log_failure(finished.claim, settlement, finished.error)
+        claim = finished.claim
+        retried = settlement.state is JobState.PENDING
+        then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
+        record = log.logger.makeRecord(
+            log.name,
+            logging.ERROR,
+            __file__,
+            0,
+            "job %d (%s) failed in attempt %d of %d%s: %s",
+            (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error),
+            None,
+            extra={
+                "job": claim.id,
+                "type": claim.type,
+                "lease": claim.lease,
+                "retry_in": settlement.delay if retried else None,
+            },
+        )
+        if settlement.traceback is not None:
+            # The traceback that is stored, from which secrets are removed.
+            shown = shown_error(settlement.error, settlement.traceback.rstrip(), finished.error)
+            record.exc_info = (type(shown), shown, shown.__traceback__)
+            record.exc_text = shown.stored  # formatters write this instead of formatting the error
+        log.handle(record)
     if report is not None:
         settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return finished._replace(settlement=settlement)
@@ -80,26 +103,6 @@ def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
     if hook is None or not (job_type is None or has_hook(job_type, hook)):
         return settlement
     return settlement._replace(hook_owed=hook)
-
-
-def _log_failure(claim: Claim, settlement: Settlement, error: BaseException | None) -> None:
-    """Log a failed attempt with the traceback that is stored, from which secrets are removed."""
-    message = "job %d (%s) failed in attempt %d of %d%s: %s"
-    retried = settlement.state is JobState.PENDING
-    then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
-    arguments = (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error)
-    extra: dict[str, Any] = {"job": claim.id, "type": claim.type, "lease": claim.lease}
-    extra["retry_in"] = settlement.delay if retried else None
-    record = log.logger.makeRecord(
-        log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra
-    )
-    if settlement.traceback is not None and settlement.error is not None:
-        shown = shown_error(settlement.error, settlement.traceback.rstrip(), error)
-        record.exc_info = (type(shown), shown, shown.__traceback__)
-        record.exc_text = (
-            shown.stored
-        )  # formatters write this text instead of formatting the error themselves
-    log.handle(record)
 
 
 def backoff_of(claim: Claim, job_type: JobType[Any] | None) -> Backoff:

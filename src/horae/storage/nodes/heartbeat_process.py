@@ -233,7 +233,14 @@ class HeartbeatLoop:
                 self._end()
                 return
             except Exception as error:  # noqa: BLE001 - a new connection may cure any error
-                self._disconnect(error)
+                line, self._connection_to_server = self._connection_to_server, None
+                self._locked = self._config["lock"] is None
+                cut = line is not None and not line.ended_by_server
+                if line is not None:
+                    line.close()
+                text = (" ".join(str(error).split()) or type(error).__name__)[:300]
+                read_only = isinstance(error, ReadOnlyServer) or REFUSED_SESSION in str(error)
+                report(f"read-only {text}" if read_only else f"lost {int(cut)} {text}")
                 self._node.wait(self._pause)
                 self._pause = min(self._pause * 2, RECONNECT_PAUSES[1])
 
@@ -259,16 +266,6 @@ class HeartbeatLoop:
             answer = line.execute(self._config["beat"], timeout)
             report(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
             self._pause = RECONNECT_PAUSES[0]
-
-    def _disconnect(self, error: Exception) -> None:
-        line, self._connection_to_server = self._connection_to_server, None
-        self._locked = self._config["lock"] is None
-        cut = line is not None and not line.ended_by_server
-        if line is not None:
-            line.close()
-        text = (" ".join(str(error).split()) or type(error).__name__)[:300]
-        read_only = isinstance(error, ReadOnlyServer) or REFUSED_SESSION in str(error)
-        report(f"read-only {text}" if read_only else f"lost {int(cut)} {text}")
 
     def _end(self) -> None:
         """Notify the other nodes that the node's process has ended."""

@@ -55,7 +55,14 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
         notes.append("task_acks_late=True: max_attempts=2 or more runs a job again after a crash.")
     if app.conf.task_ignore_result:
         notes.append("task_ignore_result=True: results are kept with the job; keep= says how long.")
-    notes += _signals()
+    for name, signal in vars(celery_module("celery.signals")).items():
+        for _key, held in getattr(signal, "receivers", None) or ():
+            receiver = held() if isinstance(held, weakref.ref) else held
+            module = getattr(receiver, "__module__", None) or "celery"
+            if module.partition(".")[0] not in {"celery", "kombu"}:
+                called = f"{module}.{getattr(receiver, '__qualname__', type(receiver).__name__)}"
+                instead = f" Instead: {SIGNALS[name]}." if name in SIGNALS else ""
+                notes.append(f"No counterpart: {called} at the signal {name}.{instead}")
     taken = {*RESERVED, *(name.partition(".")[0] for name in app.tasks)}
     tasks: dict[str, TaskCode] = {}
     for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
@@ -67,20 +74,6 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
         _entry(str(key), entry, tasks, taken, zone) for key, entry in sorted(schedule.items())
     ]
     return ApplicationCode(reference, list(tasks.values()), entries, notes)
-
-
-def _signals() -> list[str]:
-    """Name what is called at signals, except by Celery itself."""
-    notes: list[str] = []
-    for name, signal in vars(celery_module("celery.signals")).items():
-        for _key, held in getattr(signal, "receivers", None) or ():
-            receiver = held() if isinstance(held, weakref.ref) else held
-            module = getattr(receiver, "__module__", None) or "celery"
-            if module.partition(".")[0] not in {"celery", "kombu"}:
-                called = f"{module}.{getattr(receiver, '__qualname__', type(receiver).__name__)}"
-                instead = f" Instead: {SIGNALS[name]}." if name in SIGNALS else ""
-                notes.append(f"No counterpart: {called} at the signal {name}.{instead}")
-    return notes
 
 
 def _task(app: Any, name: str, taken: set[str]) -> TaskCode:

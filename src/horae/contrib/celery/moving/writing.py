@@ -5,7 +5,6 @@ from typing import Final
 
 from horae.contrib.celery.moving.described import (
     ApplicationCode,
-    Described,
     EntryCode,
     TaskCode,
 )
@@ -30,30 +29,28 @@ def written(application: ApplicationCode) -> str:
         *(part for task in application.tasks for part in ("", "", *_task(task))),
         *(part for entry in application.entries for part in ("", "", *_entry(entry))),
     ]
-    lines = [
-        f'"""The jobs and schedules of the Celery application {application.reference}.',
-        "",
-        *HEADER,
-        '"""',
-        "",
-        *_imports([*application.tasks, *application.entries], body),
-        "",
-        *_comments(application.notes),
-        "horae = Horae()",
-        *body,
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _imports(described: Iterable[Described], body: Iterable[str]) -> list[str]:
-    statements = {line for each in described for line in each.imports}
+    statements = {
+        line for each in (*application.tasks, *application.entries) for line in each.imports
+    }
     source = "\n".join(body)
     own = sorted({"Horae", *(line.rpartition(" ")[2] for line in statements if line[0] == "f")})
     first = ["from datetime import date"] if "(day: date)" in source else []
     first += ["from typing import Any"] if "Any" in source else []
     modules = sorted(line for line in statements if line[0] == "i")
     groups = [first, [f"from horae import {', '.join(own)}"], modules]
-    return "\n\n".join("\n".join(group) for group in groups if group).splitlines()
+    lines = [
+        f'"""The jobs and schedules of the Celery application {application.reference}.',
+        "",
+        *HEADER,
+        '"""',
+        "",
+        *"\n\n".join("\n".join(group) for group in groups if group).splitlines(),
+        "",
+        *_comments(application.notes),
+        "horae = Horae()",
+        *body,
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _comments(notes: Iterable[str]) -> list[str]:
