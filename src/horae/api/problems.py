@@ -232,7 +232,15 @@ def response_to(error: Exception) -> Response:
         and code != INTERNAL
         and not isinstance(error, DatabaseAccessDenied | DatabaseUnavailable)
     ):
-        return problem(status, code, sentence_of(error), headers, **_more_about(error))
+        more: dict[str, str | int] = {}
+        match error:
+            case CronSyntaxError(instead=str(instead)):
+                more = {"instead": instead}
+            case InvalidQuery(position=position, length=length):
+                more = {"position": position, "length": length}
+            case _:
+                pass
+        return problem(status, code, sentence_of(error), headers, **more)
     if code == UNAVAILABLE:
         return problem(status, code, _outage(error), headers)
     log.error("a request failed", exc_info=error)
@@ -241,16 +249,6 @@ def response_to(error: Exception) -> Response:
     )
     detail = Sentence(f"{what}; see the log of the server", SentenceCode.REFUSED_INTERNAL)
     return problem(status, code, detail)
-
-
-def _more_about(error: HoraeError) -> dict[str, str | int]:
-    match error:
-        case CronSyntaxError(instead=str(instead)):
-            return {"instead": instead}
-        case InvalidQuery(position=position, length=length):
-            return {"position": position, "length": length}
-        case _:
-            return {}
 
 
 def _outage(error: Exception) -> Sentence:

@@ -8,7 +8,6 @@ from typing import Final
 
 from fastapi import APIRouter
 from starlette.convertors import PathConvertor, register_url_convertor
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
@@ -47,7 +46,16 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
     """Read a file of the dashboard, or its page for any other address."""
     file = _file(services.dashboard, path)
     if file is not None:
-        return _file_response(file, request.headers, hashed=path.startswith("assets/"))
+        # In the smallest encoding that the client accepts.
+        hashed, accepted = path.startswith("assets/"), request.headers.get("accept-encoding", "")
+        headers = {"cache-control": FOR_EVER if hashed else "no-cache", "vary": "accept-encoding"}
+        media_type = guess_type(file.name)[0] or "application/octet-stream"
+        for encoding, suffix in ENCODINGS.items():
+            compressed = file.with_name(file.name + suffix)
+            if accepts(accepted, encoding) and compressed.is_file():
+                headers["content-encoding"] = encoding
+                return FileResponse(compressed, headers=headers, media_type=media_type)
+        return FileResponse(file, headers=headers, media_type=media_type)
     # If a file of an older build is missing, the page in its place would be run as a script.
     if path.startswith("assets/"):
         raise HTTPException(404, "file not found")
@@ -79,19 +87,6 @@ def _file(folder: Path, path: str) -> Path | None:
     except (OSError, ValueError):  # the name is too long or contains NUL
         return None
     return file if inside and file.name != "index.html" else None
-
-
-def _file_response(file: Path, request_headers: Headers, *, hashed: bool) -> FileResponse:
-    """Return the file in the smallest encoding that the client accepts."""
-    headers = {"cache-control": FOR_EVER if hashed else "no-cache", "vary": "accept-encoding"}
-    media_type = guess_type(file.name)[0] or "application/octet-stream"
-    for encoding, suffix in ENCODINGS.items():
-        compressed = file.with_name(file.name + suffix)
-        if accepts(request_headers.get("accept-encoding", ""), encoding) and compressed.is_file():
-            return FileResponse(
-                compressed, headers={**headers, "content-encoding": encoding}, media_type=media_type
-            )
-    return FileResponse(file, headers=headers, media_type=media_type)
 
 
 def accepts(header: str, encoding: str) -> bool:

@@ -234,7 +234,7 @@ class JobViews:
         added = self._added_to([job for job in described if job.is_whole])
         long = [job for job in described if not job.is_whole]
         for first in range(0, len(long), LONG_AT_ONCE):
-            part = long[first : first + LONG_AT_ONCE]
+            part = long[first : first + LONG_AT_ONCE]  # a list leaves long values out
             stored = self._database.autocommit(reading.get_many, [job.id for job in part])
             whole = {job.id: job for job in stored}
             added |= self._added_to(
