@@ -31,6 +31,10 @@ SELECT 'elsewhere', name, host, :pid, version, roles, types, 1, started_at, hear
 """
 
 
+COPY_OF_PROGRAM = COPY.replace("version, roles, types, 1", """version, '["inline"]', types, 1""")
+"""Of a program that runs jobs of its own."""
+
+
 async def jobs_elsewhere(horae: Horae, count: int) -> Sequence[int]:
     """Jobs that another node has taken."""
     ids = await horae.aio.jobs.start_many("work", [{}] * count)
@@ -38,11 +42,11 @@ async def jobs_elsewhere(horae: Horae, count: int) -> Sequence[int]:
     return ids
 
 
-def list_the_dead(horae: Horae) -> None:
+def list_the_dead(horae: Horae, copy: str = COPY) -> None:
     """Let that node be one of this host whose process is gone: its row is there, and on SQLite its file."""
     if horae.components.database.dialect == "sqlite":
         (side_car_path(horae.components.database, "nodes") / f"{ELSEWHERE}.lock").touch()
-    execute(horae, COPY, pid=NO_SUCH_PROCESS)
+    execute(horae, copy, pid=NO_SUCH_PROCESS)
 
 
 @pytest.fixture
@@ -90,6 +94,22 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
                 working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)]
             )
     assert caplog.text.count(f"node {ELSEWHERE} is dead") == 1  # however often it was looked at
+
+
+@pytest.mark.parametrize("holds_a_job", [True, False])
+async def test_a_program_that_holds_no_job_has_ended_and_not_died(
+    working: Horae, caplog: pytest.LogCaptureFixture, holds_a_job: bool
+) -> None:
+    # Without a routine look nobody rescues the job before the row of its node is there.
+    timing = Timing(sweeper=SweeperTiming(look_every=10**9))
+    async with running_node(working, queues=("other",), timing=timing) as node:
+        if holds_a_job:
+            await jobs_elsewhere(working, 1)
+        list_the_dead(working, COPY_OF_PROGRAM)
+        await until_stored(
+            working, lambda: rows(working, "SELECT id FROM horae_nodes") == [(node.id,)]
+        )
+    assert (f"node {ELSEWHERE} is dead" in caplog.text) is holds_a_job
 
 
 async def test_a_claim_that_takes_effect_after_the_rescue_of_its_node_is_no_start(

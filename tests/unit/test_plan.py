@@ -299,6 +299,29 @@ def test_a_crashed_fixed_interval_may_leave_its_grid_to_wait() -> None:
     assert rows(late.ticks) == ["12:02-12:05 4 coalesced catch_up", "12:06-12:06 1 fired on_time"]
 
 
+@pytest.mark.parametrize(
+    ("options", "decided"),
+    [
+        ({}, ["12:04-12:08 5 coalesced catch_up", "12:09-12:09 1 fired on_time"]),
+        (
+            {"overlap": Overlap.BUFFER_ONE},
+            ["12:04-12:08 5 coalesced catch_up", "12:09-12:09 1 fired on_time"],
+        ),
+        ({"catch_up": CatchUp.ALL}, ["12:02-12:02 1 fired catch_up"]),
+        ({"overlap": Overlap.BUFFER_ALL}, ["12:02-12:02 1 fired buffered"]),
+    ],
+)
+def test_times_during_the_wait_after_a_crash_came_during_no_run(
+    options: dict[str, Any], decided: list[str]
+) -> None:
+    """The crash has left a time to be run: those that come until the wait is over are late as well."""
+    running = fired(idle(every("1m; fixed", **options)), after("1m"))
+    made = ended(running, CRASHED, after("4m30s"), scheduler_started=after("4m"))
+    assert made.next_start == after("9m")
+    assert made.last_tick in {after("1m"), after("3m")}  # so a time is left
+    assert rows(ask(stored(running, made), Due(), after("9m")).ticks) == decided
+
+
 def test_a_crash_of_the_machine_does_not_skip_the_next_nightly_run() -> None:
     nightly = cron("0 3 * * *")
     running = fired(idle(nightly), after("15h"))

@@ -68,11 +68,13 @@ class Signs:
 class Death:
     """Why a node is dead.
 
-    If not `certain`, it may only be cut off and still end jobs that must not run twice.
+    If not `certain`, it may only be cut off and still end jobs that must not run twice. It is
+    `expected` of a program that ran jobs of its own and holds none: this has ended, and not died.
     """
 
     cause: str
     certain: bool = True
+    expected: bool = False
 
 
 def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | None:

@@ -297,14 +297,17 @@ def _alter(snapshot: ScheduleSnapshot, plan: Plan, before: Rules, now: datetime)
         passed = passed_over(Timeline.of(before), mark, now, Reason.ALTERED)
         plan, mark = replace(plan, ticks=passed, last_tick=now), now
     start, held = _by_trigger(snapshot, mark, now, executing=executing), snapshot.next_start
-    crashed = (
-        snapshot.statistics.consecutive_crashes
-        and not executing
-        and isinstance(rules.trigger, IntervalTrigger)
-    )
+    crashed = not executing and _waits_after_crash(snapshot)
     if crashed and start is not None and held is not None:
         start = max(start, held)  # a change of the rules must not shorten the wait after a crash
     return _with_next_start(plan, start, now, executing=executing)
+
+
+def _waits_after_crash(idle: ScheduleSnapshot) -> bool:
+    """Return whether the last run of an idle schedule crashed, so that its next start waits."""
+    return idle.statistics.consecutive_crashes > 0 and isinstance(
+        idle.rules.trigger, IntervalTrigger
+    )
 
 
 # A schedule that is due, or is run by hand
@@ -343,8 +346,11 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     finish, waiting = snapshot.statistics.last_finish, 0
     if finish is not None and rules.overlap is not Overlap.ALLOW_ALL:
         waiting = runs.due(mark, min(finish, now))
-    waited = waiting > 0
-    judgement = Judgement((), waiting) if waited else judge_late(rules, runs, mark, now)
+    judgement = judge_late(rules, runs, mark, now)
+    # Those that come during the wait after a crash are late as well, and so judged together.
+    waited = waiting > (judgement.kept if _waits_after_crash(snapshot) else 0)
+    if waited:
+        judgement = Judgement((), waiting)
     mark = judgement.mark_after(mark)
     plan = replace(unchanged, ticks=judgement.dropped, last_tick=mark)
     if judgement.kept:

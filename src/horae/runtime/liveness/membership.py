@@ -130,7 +130,7 @@ class DatabaseMembership(Membership):
                 silence = self._silences.of(view.id, view.heartbeat_at, view.silence, now)
                 signs = replace(signs_of(view), silence=silence)
                 if (death := death_of(signs, watched, self._limits)) is not None:
-                    dead[view.id] = death
+                    dead[view.id] = replace(death, expected=view.may_end)
         return dead
 
     @override
@@ -192,7 +192,7 @@ class FileMembership(Membership):
             lock_free = is_abandoned(file) or not file.exists()
             signs = Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
             if (death := death_of(signs, 0.0, LivenessLimits())) is not None:
-                dead[view.id] = death
+                dead[view.id] = replace(death, expected=view.may_end)
         listed = {view.id for view in views}
         for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
             with suppress(FileNotFoundError):

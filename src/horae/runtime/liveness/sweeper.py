@@ -135,7 +135,8 @@ class Sweeper:
         if look:
             # Each dead node is logged once, however long it stays because its jobs are locked.
             for node in dead.keys() - self._announced:
-                log.warning("node %s is dead: %s", node, dead[node].cause)
+                if not dead[node].expected:
+                    log.warning("node %s is dead: %s", node, dead[node].cause)
             self._announced = frozenset(dead)
         if dead or routine:
             await self.rescue(dead)

@@ -49,7 +49,7 @@ def dead(seen: Iterable[SeenNode]) -> list[tuple[NodeView, str]]:
     return [
         (node.view, node.cause_of_death)
         for node in seen
-        if node.cause_of_death is not None and (node.view.running or not node.view.is_caller)
+        if node.cause_of_death is not None and not node.view.may_end
     ]
 
 

@@ -85,6 +85,13 @@ class NodeView(Capabilities):
     """
 
     @property
+    def may_end(self) -> bool:
+        """Whether it is a program that ran jobs of its own and holds none, so that it may end
+        without unregistering.
+        """
+        return self.is_caller and not self.running
+
+    @property
     def slots_used(self) -> int:
         """The number of its slots that are taken; a body that waits and lends its slot counts."""
         return min(self.running, self.concurrency)
