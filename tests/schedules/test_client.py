@@ -599,8 +599,8 @@ def naive() -> datetime:
         ({"every": "10m", "params": {}}, InvalidRequest, "of its jobs are `config`"),
         ({"every": "10m", "overlap": "skip it"}, InvalidRequest, "skip it"),
         ({"every": "10m", "overlap": "buffer_one"}, InvalidRequest, "buffer_one"),
-        ({"cron": "* * * * *", "catch_up": 1}, InvalidRequest, "catch_up 1"),
-        ({"cron": "* * * * *", "catch_up_limit": 0}, InvalidRequest, "catch_up_limit 0"),
+        ({"cron": "* * * * *", "catch_up": 1}, InvalidRequest, "catch_up is 1"),
+        ({"cron": "* * * * *", "catch_up_limit": 0}, InvalidRequest, "catch_up_limit is 0"),
         ({"cron": "* * * * *", "catch_up_limit": "ten"}, InvalidRequest, "catch_up_limit 'ten'"),
         ({"cron": "* * * * *", "catch_up_window": "soon"}, InvalidRequest, "soon"),
         ({"every": "10m", "jitter": "-1s"}, InvalidRequest, "-1s"),
@@ -610,7 +610,7 @@ def naive() -> datetime:
         (
             {"every": "10m", "max_retries": 10**30},
             InvalidRequest,
-            "max_retries 1000000000000000000000000000000",
+            "max_retries is 1000000000000000000000000000000",
         ),
         (
             {"cron": "* * * * *", "catch_up_window": "101 years"},
