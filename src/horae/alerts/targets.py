@@ -232,7 +232,7 @@ def _text(notice: Notice, source: str) -> str:
             if notice.happening is Happening.OVER
             else []
         ),
-        *(f"{name}: {value}" for name, value in alert.details.items()),
+        *(f"{name}: {value}" for name, value in alert.details.items() if value is not None),
         f"watched: {source}",
     ]
     return "\n".join(lines) + "\n"
