@@ -193,6 +193,7 @@ class SentenceCode(StrEnum):
     REFUSED_LIMIT_MISSING = "refused_limit_missing"
     REFUSED_NO_TOKENS = "refused_no_tokens"
     REFUSED_NOT_LOGGED_IN = "refused_not_logged_in"
+    REFUSED_NOT_LOGGED_IN_THERE = "refused_not_logged_in_there"
     REFUSED_QUEUE_UNDECLARED = "refused_queue_undeclared"
     REFUSED_READ_ONLY = "refused_read_only"
     REFUSED_SEARCH_OF_VIEWERS = "refused_search_of_viewers"

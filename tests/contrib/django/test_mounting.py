@@ -87,7 +87,10 @@ def test_the_views_of_django_stay_where_they_are(ask: Ask) -> None:
 
 
 def test_nobody_is_refused(ask: Ask) -> None:
-    assert ask("GET", "/work/api/jobs/").status_code == 401
+    refused = ask("GET", "/work/api/session/")
+    assert refused.status_code == 401
+    # By it the page asks for no token.
+    assert refused.json()["sentence"]["code"] == "refused_not_logged_in_there"
     assert ask("GET", "/work/api/jobs/", headers={"cookie": "sessionid=x"}).status_code == 401
 
 

@@ -43,15 +43,25 @@ describe('the session', () => {
     vi.spyOn(server, 'me').mockRejectedValue(new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', ''))
     const session = useSession()
     await session.load()
-    expect(session.needsToken).toBe(true)
+    expect([session.needsLogin, session.isElsewhere]).toEqual([true, false])
     expect(session.readOnly).toBe(false)
+  })
+
+  it('asks for no token where the application in front authenticates users', async () => {
+    const there = { code: 'refused_not_logged_in_there', values: {} }
+    vi.spyOn(server, 'me').mockRejectedValue(
+      new HoraeError(401, 'ERROR_NOT_AUTHENTICATED', '', there),
+    )
+    const session = useSession()
+    await session.load()
+    expect([session.needsLogin, session.isElsewhere]).toEqual([true, true])
   })
 
   it('does not ask for a token when the server does not answer', async () => {
     vi.spyOn(server, 'me').mockRejectedValue(new Unreachable('down'))
     const session = useSession()
     await session.load()
-    expect(session.needsToken).toBe(false)
+    expect(session.needsLogin).toBe(false)
     expect(session.unreachable).toBeInstanceOf(Unreachable)
   })
 
@@ -60,7 +70,7 @@ describe('the session', () => {
     vi.spyOn(server, 'logIn').mockResolvedValue({ ...READ_ONLY_USER, changes_all: true })
     const session = useSession()
     await session.logIn('secret')
-    expect([session.needsToken, session.me?.id, session.changesAll]).toEqual([false, 'eve', true])
+    expect([session.needsLogin, session.me?.id, session.changesAll]).toEqual([false, 'eve', true])
   })
 
   it('explains why a login failed', () => {

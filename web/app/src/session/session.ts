@@ -4,15 +4,19 @@ import { computed, shallowRef, type Ref } from 'vue'
 
 import type { Me } from '@/api/model'
 import { client, isAnonymous, server } from '@/api/server'
+import { refusalCode } from '@/texts/sentences'
 import { texts } from '@/texts/texts'
 
 const NO_TOKENS = 'ERROR_NO_TOKENS'
+const NOT_LOGGED_IN_THERE = 'refused_not_logged_in_there'
 
 /** The user of the page and their permissions. */
 export const useSession = defineStore('session', () => {
   const me = shallowRef<Me | null>(null)
   /** The error if the user could not be read; null otherwise. */
   const unreachable = shallowRef<unknown>(null)
+  /** Whether users log in to the application that this page is a part of, and not here. */
+  const isElsewhere = shallowRef(false)
 
   async function load(): Promise<void> {
     try {
@@ -20,8 +24,10 @@ export const useSession = defineStore('session', () => {
       unreachable.value = null
       isAnonymous.value = false
     } catch (error) {
-      if (error instanceof HoraeError && error.status === 401) isAnonymous.value = true
-      else unreachable.value = error
+      if (error instanceof HoraeError && error.status === 401) {
+        isElsewhere.value = refusalCode(error.sentence) === NOT_LOGGED_IN_THERE
+        isAnonymous.value = true
+      } else unreachable.value = error
     }
   }
 
@@ -44,8 +50,9 @@ export const useSession = defineStore('session', () => {
   return {
     me,
     unreachable,
-    /** Whether the user must log in with a token first. */
-    needsToken: computed(() => isAnonymous.value),
+    isElsewhere,
+    /** Whether the user must log in first. */
+    needsLogin: computed(() => isAnonymous.value),
     ...permissionsOf(me),
     load,
     logIn,

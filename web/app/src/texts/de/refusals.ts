@@ -62,6 +62,8 @@ export const refusals: Omit<SentenceTexts, keyof EnglishSentences> = {
   refused_limit_missing: (v) => `Das Limit „${v.text('limit')}“ gibt es nicht.`,
   refused_no_tokens: () => 'Die Anmeldung mit Token ist nicht eingerichtet; siehe HORAE_TOKENS.',
   refused_not_logged_in: () => 'Sie sind nicht angemeldet.',
+  refused_not_logged_in_there: () =>
+    'Melden Sie sich bei der Anwendung an: Sie kennt die Benutzer von Horae.',
   refused_queue_undeclared: (v) => `Kein Modul deklariert die Warteschlange „${v.text('queue')}“.`,
   refused_read_only: (v) => `„${v.text('actor')}“ darf nur lesen.`,
   refused_search_of_viewers: () =>
