@@ -29,7 +29,8 @@ def main() -> None:
     procrastinate = next(peer for peer in PEERS if peer.name == "procrastinate")
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{checkout}{os.pathsep}{ROOT}",
+        "PYTHONPATH": str(ROOT),
+        "HARNESS": str(checkout),
         "HORAE_PYTHON": sys.executable,
         "PROCRASTINATE_PYTHON": str(python_of(procrastinate)),
     }

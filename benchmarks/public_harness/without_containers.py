@@ -9,9 +9,11 @@ import os
 import sys
 from pathlib import Path
 
-from bench_harness import adapters, orchestrator
-
 from tests.harness.postgres import PostgresServer
+
+# Not before, because the harness has a package `tests` as well, which would hide the project's.
+sys.path.append(os.environ["HARNESS"])
+from bench_harness import adapters, orchestrator
 
 HERE = Path(__file__).parent
 CHECKOUT = Path(adapters.SCRIPT_DIR)
