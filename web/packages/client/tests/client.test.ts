@@ -72,6 +72,12 @@ describe('the client', () => {
     await expect(client.jobs.delete(1)).resolves.toBeUndefined()
   })
 
+  it('has no stream where the server says that there is none', async () => {
+    const { client } = clientReceiving(() => new Response(null, { status: 204 }))
+    const options = { headers: {}, signal: new AbortController().signal }
+    await expect(client.transport.stream('/api/events/', options)).resolves.toBeNull()
+  })
+
   it('omits missing values from the query string', () => {
     expect(queryText({ a: null, b: undefined, c: '', d: [] })).toBe('')
     expect(queryText({ a: 0, b: false })).toBe('?a=0&b=false')

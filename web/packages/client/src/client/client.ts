@@ -108,7 +108,7 @@ function openEvents(
   transport: Transport,
   lastEventId: string | null,
   signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array>> {
+): Promise<ReadableStream<Uint8Array> | null> {
   const headers: Record<string, string> =
     lastEventId === null ? {} : { 'Last-Event-ID': lastEventId }
   return transport.stream('/api/events/', { headers, signal })

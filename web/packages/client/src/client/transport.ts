@@ -27,8 +27,8 @@ export interface TransportOptions {
 export interface Transport {
   /** @throws {HoraeError} The server answered with an error. @throws {Unreachable} The server did not answer. */
   json: <Body>(method: string, path: string, options?: RequestOptions) => Promise<Body>
-  /** Open a stream of server-sent events. */
-  stream: (path: string, options: StreamOptions) => Promise<ReadableStream<Uint8Array>>
+  /** Open a stream of server-sent events; null if the server says, by 204, that there is none. */
+  stream: (path: string, options: StreamOptions) => Promise<ReadableStream<Uint8Array> | null>
 }
 
 export interface StreamOptions {
@@ -49,6 +49,7 @@ export function createTransport(options: TransportOptions = {}): Transport {
     stream: async (path, { headers, signal }) => {
       const init = { headers: { Accept: 'text/event-stream', ...headers }, signal }
       const response = await send(options, path, init)
+      if (response.status === 204) return null
       const type = response.headers.get('Content-Type') ?? ''
       if (type.startsWith('text/event-stream') && response.body) return response.body
       throw new Unreachable('the server did not send an event stream')

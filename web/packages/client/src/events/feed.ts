@@ -21,11 +21,11 @@ export interface EventFeed {
 }
 
 export interface FeedOptions {
-  /** Open the stream. Rejects when that fails. */
+  /** Open the stream. Rejects when that fails; null if there is none, so that no attempt follows until `reconnect`. */
   readonly open: (
     lastEventId: string | null,
     signal: AbortSignal,
-  ) => Promise<ReadableStream<Uint8Array>>
+  ) => Promise<ReadableStream<Uint8Array> | null>
   /**
    * The delay before the first reconnection, in milliseconds. It doubles with each failure. The server can change it.
    */
@@ -86,30 +86,34 @@ export class StreamFeed implements EventFeed {
     this.#connection = connection
     this.#setStatus('connecting')
     const retry = (): void => this.#retryLater(connection)
-    this.#read(connection).then(retry, retry)
+    this.#read(connection).then((again) => (again ? retry() : this.#giveUp(connection)), retry)
   }
 
-  async #read(connection: AbortController): Promise<void> {
+  /** Read one stream to its end. Returns whether to connect again: not if the server says that there is none. */
+  async #read(connection: AbortController): Promise<boolean> {
     const stream = await this.#settings.open(this.#lastEventId, connection.signal)
+    if (stream === null) return false
     const reader = stream.getReader()
     connection.signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined))
     const decoder = new TextDecoder()
     const parser = new EventParser()
     while (this.#connection === connection) {
       const { done, value } = await withTimeout(reader.read(), this.#settings.silence)
-      if (done || this.#connection !== connection) return
+      if (done || this.#connection !== connection) return true
       this.#failures = 0
       this.#setStatus('open')
-      this.#deliver(parser.push(decoder.decode(value, { stream: true })))
+      const events = parser.push(decoder.decode(value, { stream: true }))
+      this.#lastEventId = parser.lastEventId ?? this.#lastEventId
       this.#retry = parser.retry ?? this.#retry
+      for (const event of events) {
+        for (const listener of [...this.#listeners]) listener.onEvent?.(event)
+      }
     }
+    return true
   }
 
-  #deliver(events: readonly ServerSentEvent[]): void {
-    for (const event of events) {
-      this.#lastEventId = event.id ?? this.#lastEventId
-      for (const listener of [...this.#listeners]) listener.onEvent?.(event)
-    }
+  #giveUp(connection: AbortController): void {
+    if (this.#connection === connection) this.#setStatus('waiting')
   }
 
   #retryLater(connection: AbortController): void {

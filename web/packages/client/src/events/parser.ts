@@ -9,6 +9,8 @@ export interface ServerSentEvent {
 export class EventParser {
   /** The delay before a reconnection that the server has requested, in milliseconds; null if it has not. */
   retry: number | null = null
+  /** The id to resume after; null if there was none. An id counts when the block that has it ends, also without data. */
+  lastEventId: string | null = null
   #buffer = ''
   #afterReturn = false
   #type = ''
@@ -41,6 +43,7 @@ export class EventParser {
   }
 
   #finishEvent(): ServerSentEvent[] {
+    this.lastEventId = this.#id
     const event = { type: this.#type || 'message', data: this.#data.join('\n'), id: this.#id }
     const hasData = this.#data.length > 0
     this.#type = ''

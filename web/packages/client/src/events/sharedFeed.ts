@@ -174,7 +174,7 @@ export class SharedFeed implements EventFeed {
   async #open(
     lastEventId: string | null,
     signal: AbortSignal,
-  ): Promise<ReadableStream<Uint8Array>> {
+  ): Promise<ReadableStream<Uint8Array> | null> {
     const isKnown = this.#audienceIsFresh || this.#audience === null
     this.#audienceIsFresh = false
     if (!isKnown && (await this.#options.audience()) !== this.#audience) {
