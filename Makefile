@@ -114,7 +114,7 @@ bench: install system ## Run the benchmarks, compared with raw statements on the
 bench-peers: install system ## Run Horae beside other job systems, each in an environment of its own (ARGS="--only pgqueuer")
 	$(BIN)/python -m benchmarks.peers $(ARGS)
 
-first-view: install system web ## Measure how fast the first view of the dashboard appears with 10,000 jobs
+first-view: install system web ## Measure how fast the views of the dashboard appear over a million jobs
 	$(BIN)/python -m benchmarks.dashboard $(ARGS)
 
 soak: install system ## Run a mixed load under faults for MINUTES (15) and judge memory, tables, latency and results (SEED=1)

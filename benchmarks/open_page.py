@@ -1,6 +1,6 @@
 """What an open page of the dashboard costs its browser while jobs run: `python -m benchmarks.open_page`.
 
-A node on SQLite has 10,000 ended jobs, and programs start some jobs a second. Each view is open for a while; the figures
+A node on SQLite has 10,000 jobs in 60 queues and 25 schedules, and programs start some jobs a second. Each view is open for a while; the figures
 are the browser's own: milliseconds of layout, style, script and everything on its main thread, in a minute.
 """
 
@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,7 +17,8 @@ from typing import Final
 from playwright.sync_api import Browser, CDPSession
 from sqlalchemy import create_engine
 
-from benchmarks.dashboard import fill
+from benchmarks.reads import fill
+from horae import Horae
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.e2e.application import Base
@@ -57,12 +57,12 @@ def main() -> int:
 
 @contextmanager
 def busy_node() -> Generator[Served]:
-    """Run a node with ended jobs, and start others until the end."""
+    """Run a node with many jobs, and start others until the end."""
     with TemporaryDirectory(prefix="horae-open-page-") as place:
         url = f"sqlite:///{place}/horae.db"
-        with closing(Database(url)) as database:
+        with closing(Horae(url)) as horae, closing(Database(url)) as database:
             upgrade(database)
-            database.transact(fill, datetime.now(UTC))
+            fill(horae, database, url, 10_000)
         Base.metadata.create_all(create_engine(url))
         node = Served("tests.e2e.application:horae", url, Path(place))
         node.start()
