@@ -308,8 +308,10 @@ def test_a_job_without_attempts_fails_by_the_death_of_its_node(shop: Shop, t: Ho
     assert crashed.state is JobState.FAILED
     assert len(shop.done) == 1
     assert "on_error: " in shop.done[0]
-    with pytest.raises(InvalidRequest, match=r"job 1 is failed, and due at .*; t\.run_due"):
+    with pytest.raises(InvalidRequest, match="job 1 is failed, so no node runs it any more"):
         t.crash(crashed)
+    with pytest.raises(InvalidRequest, match=r"job 2 is pending, and due at .*; t\.run_due"):
+        t.crash(shop.say.with_options(delay="1h").start(word="later"))
 
 
 @both

@@ -265,6 +265,8 @@ class HoraeTesting:
         """
         read = self.horae.jobs.get(job.id if isinstance(job, Job) else job)
         if not self._runner.crash(read):
+            if read.ended:
+                raise InvalidRequest(f"job {read.id} is {read.state}, so no node runs it any more")
             raise InvalidRequest(
                 f"job {read.id} is {read.state}, and due at {read.run_at}, so no node runs it now;"
                 " t.run_due(until=…) moves the clock"
