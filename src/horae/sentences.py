@@ -324,7 +324,7 @@ def about(name: str, error: Exception) -> str:
 def between(name: str, value: object, least: int, most: int, *, hint: str = "") -> Sentence:
     """Return why a number is refused: it is not in the range."""
     return Sentence(
-        f"{name} is {quoted(value)}, expected a whole number from {least} to {most}{hint}",
+        f"{name} is {quoted(value)}, expected {least} to {most}{hint}",
         SentenceCode.VALUE_BETWEEN,
         least=least,
         most=most,

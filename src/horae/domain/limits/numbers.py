@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode, between, one_of
+from horae.sentences import Sentence, SentenceCode, one_of
 
 Window: TypeAlias = Literal["bucket", "sliding"]
 OnReached: TypeAlias = Literal["wait", "discard"]
@@ -192,7 +192,14 @@ def _rate(given: object) -> tuple[int, int]:
 
 def _amount(name: str, given: object) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
-        raise InvalidRequest(between(name, given, 1, LARGEST_AMOUNT))
+        raise InvalidRequest(
+            Sentence(
+                f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}",
+                SentenceCode.VALUE_BETWEEN,
+                least=1,
+                most=LARGEST_AMOUNT,
+            )
+        )
     return given
 
 

@@ -242,7 +242,7 @@ class Rules:
         object.__setattr__(self, "overlap", _member(Overlap, "overlap", self.overlap))
         object.__setattr__(self, "catch_up", _member(CatchUp, "catch_up", self.catch_up))
         if not self.key:
-            raise InvalidRequest("key: expected a text")
+            raise InvalidRequest(f"key {quoted(self.key)}: expected a text")
         if not 1 <= self.catch_up_limit <= _LARGEST_LIMIT:
             raise InvalidRequest(between("catch_up_limit", self.catch_up_limit, 1, _LARGEST_LIMIT))
         for name in ("catch_up_window", "max_runtime"):
