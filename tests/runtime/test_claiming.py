@@ -446,9 +446,11 @@ class TestLostAnswers:
 
 
 class TestDelays:
+    @pytest.mark.parametrize("slow_scan", [math.inf, 0.0])
     async def test_a_delayed_job_begins_when_it_is_due_however_seldom_an_idle_node_looks(
-        self, horae: Horae
+        self, horae: Horae, slow_scan: float
     ) -> None:
+        """Also after claims that were slow, so that nobody reads when the next job is due."""
         polls = WorkerTiming(
             poll_with_hints=600.0, poll_idle=600.0, poll_without_hints=Pauses(600.0, 600.0)
         )
@@ -456,7 +458,8 @@ class TestDelays:
         @horae.job
         async def work() -> None: ...
 
-        async with running_node(horae, timing=Timing(worker=polls)):
+        timing = Timing(worker=polls, claimer=ClaimerTiming(slow_scan=slow_scan))
+        async with running_node(horae, timing=timing):
             first = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.4))
             second = await horae.aio.jobs.start(work, delay=timedelta(seconds=0.8))
             await until_state(horae, first.id, "finished")

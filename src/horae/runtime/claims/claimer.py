@@ -149,11 +149,15 @@ class Claimer:
             look = AT_ONCE
         return [*higher, *same, *lower], look
 
+    def rest(self, now: float) -> float:
+        """Return the seconds for which `look_ahead` reads nothing, because claims are slow."""
+        # The query would read all the index entries that a claim has just skipped.
+        return self._cursor.rest(now) if now < self.stale_at else 0.0
+
     async def look_ahead(self) -> NextWork | None:
         """Read the limits and the next due time; return None if that takes too long now."""
-        now = time.monotonic()
-        if now < self.stale_at and self._cursor.rest(now):
-            return None  # the query would read all the index entries that a claim has just skipped
+        if self.rest(time.monotonic()):
+            return None
         self.known = await self._database.autocommit_async(claims.next_work)
         self.stale_at = time.monotonic() + self._timing.limits_fresh
         return self.known
