@@ -1,10 +1,6 @@
 """Orders of a node to stop a body, which are raised inside it."""
 
-from horae.domain.jobs import (
-    NODE_STOPPED_TEXT,
-    OUT_OF_CONTACT_TEXT,
-    TimeLimit,
-)
+from horae.domain.jobs import NODE_STOPPED_TEXT, OUT_OF_CONTACT_TEXT, TimeLimit
 from horae.errors import JobStopped, LeaseLost
 
 

@@ -233,8 +233,9 @@ class Worker:
         now = time.monotonic()
         if ahead is None or ahead.due_in is None:
             poll = self._timing.poll_with_hints * self._rng.uniform(0.75, 1.25)
-            soonest = min(poll, self._claimer.rest(now) or poll)
-            return NextLook(now + soonest, "it is unknown when the next job is due")
+            # Nothing is read while claims are slow; look again as soon as that is over.
+            pause = min(poll, self._claimer.rest(now) or poll)
+            return NextLook(now + pause, "it is unknown when the next job is due")
         later = self._peers.delay(ahead.due_at)
         return NextLook(now + ahead.due_in + later, "the next job is due")
 

@@ -17,13 +17,7 @@ from random import Random
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import (
-    UNSTORABLE_TEXT,
-    AttemptOutcome,
-    JobId,
-    JobState,
-    Settlement,
-)
+from horae.domain.jobs import UNSTORABLE_TEXT, AttemptOutcome, JobId, JobState, Settlement
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.signals import Signals

@@ -497,7 +497,7 @@ class Database(BuiltAnewInChild):
 
         If a privilege is missing, raise an error that names it to both.
         """
-        if isinstance(error, DBAPIError) and is_denied(error):
+        if is_denied(error):
             raise denied(self.autocommit_engine, error) from error
         if self._service_threads.is_here():
             return

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
@@ -23,7 +23,7 @@ _LACKING: Final = text("""
 """)
 
 
-def is_denied(error: BaseException) -> bool:
+def is_denied(error: BaseException) -> TypeGuard[DBAPIError]:
     """Return whether the role of the connection lacks a privilege."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) == NO_PRIVILEGE
 

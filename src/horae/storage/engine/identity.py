@@ -33,10 +33,8 @@ def identity_of(database: Database) -> str:
     else:
         try:
             server = str(database.autocommit(lambda connection: connection.scalar(_SERVER)))
-        except (
-            DBAPIError,
-            DatabaseAccessDenied,
-        ):  # this role may not call the function, as on some managed servers
+        except (DBAPIError, DatabaseAccessDenied):
+            # This role may not call the function, as on some managed servers.
             server = ""
         found = database.autocommit(lambda connection: connection.execute(_TABLE).one())
         parts = [server, *map(str, found)]

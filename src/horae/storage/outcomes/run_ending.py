@@ -179,9 +179,9 @@ def _end_one_each(
         started, now = row.started_at or ended.created_at, row.now
         if now < started:  # the clock was set back during the run
             if rules_of(row).finish_trigger is None:
-                now = started  # the times up to then are decided
+                now = started  # all times up to the start of the run are decided
             else:
-                started = now  # or the schedule would wait until the clock has caught up
+                started = now  # or the interval would wait until the clock has caught up
         event = RunEnded(
             outcome=ended.outcome,
             started=started,
