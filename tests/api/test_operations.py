@@ -348,7 +348,17 @@ async def test_the_audit_is_filtered_by_target_kind_channel_and_time(
 
 @pytest.mark.one_database
 @pytest.mark.parametrize(
-    "query", ["kind=Queue", "kind=", "since=yesterday", "until=2020-01-01", "channel=%00", "x=1"]
+    "query",
+    [
+        "kind=Queue",
+        "kind=",
+        "since=yesterday",
+        "since=5",
+        "until=2020-01-01",
+        "until=1.7e9",
+        "channel=%00",
+        "x=1",
+    ],
 )
 async def test_a_filter_of_the_audit_that_makes_no_sense_is_refused(
     client: Client, query: str

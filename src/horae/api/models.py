@@ -35,8 +35,21 @@ def _check_storable(text: str) -> str:
 
 Storable = Annotated[str, AfterValidator(_check_storable)]
 """A text that both databases can store."""
+
+
+def _refuse_number(value: Any) -> Any:
+    """Refuse what Pydantic takes for seconds since 1970, and the API's document does not name."""
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value
+    raise ValueError("is a number; write a date and time with its zone, as 2026-01-31T12:00:00Z")
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_refuse_number)]
+"""A date and time with its zone."""
 Moment = Annotated[
-    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+    Instant, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
 ]
 """A moment with which both databases can calculate."""
 GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]

@@ -3,10 +3,10 @@
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from horae.api.dependencies import Changer, ServicesHere
-from horae.api.models import LARGEST_ID, RequestModel, Storable, View
+from horae.api.models import LARGEST_ID, Instant, RequestModel, Storable, View
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
@@ -55,7 +55,7 @@ class BulkChange(RequestModel):
         description="The IANA name of the time zone of the days in `query`; UTC by default.",
     )
     all: bool = Field(default=False, description="Needed if no filter is given.")
-    run_at: AwareDatetime | None = Field(None, description="The new time; only for `reschedule`.")
+    run_at: Instant | None = Field(None, description="The new time; only for `reschedule`.")
     delay: Storable | None = Field(
         None,
         min_length=1,

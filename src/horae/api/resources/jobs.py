@@ -3,11 +3,11 @@
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import AwareDatetime, Field, field_validator
+from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
-from horae.api.models import LARGEST_ID, JobIdInPath, RequestModel, Storable
+from horae.api.models import LARGEST_ID, Instant, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -187,7 +187,7 @@ class CountQuery(RequestModel):
 class NewTime(RequestModel):
     """When a pending job may start; exactly one of the two."""
 
-    run_at: AwareDatetime | None = Field(None, description="Not before this moment.")
+    run_at: Instant | None = Field(None, description="Not before this moment.")
     delay: Storable | None = Field(
         None,
         min_length=1,

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Path, Query, Response
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
-from horae.api.models import LARGEST_ID, RequestModel, Storable, View
+from horae.api.models import LARGEST_ID, Instant, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
@@ -82,7 +82,7 @@ class TickQuery(RequestModel):
     """Which part of the ledger to read."""
 
     limit: int = Field(100, ge=1, le=1000)
-    before: AwareDatetime | None = Field(
+    before: Instant | None = Field(
         None, description="Only nominal times before this; `next` of the last part."
     )
     decisions: str | None = Field(
@@ -110,7 +110,7 @@ class LaneQuery(RequestModel):
 class WhyQuery(RequestModel):
     """The moment to explain."""
 
-    at: AwareDatetime | None = Field(
+    at: Instant | None = Field(
         None, description="The last time that the schedule had, if not given."
     )
 

@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
 from horae.api.models import (
+    Instant,
     OfValues,
     RequestModel,
     Storable,
@@ -49,8 +50,8 @@ class AuditQuery(RequestModel):
     channel: Storable | None = Field(
         None, description="`python`, `cli`, `http` or `dashboard`.", pattern="^[a-z]{1,16}$"
     )
-    since: AwareDatetime | None = Field(None, description="Only changes from this moment on.")
-    until: AwareDatetime | None = Field(None, description="Only changes before this moment.")
+    since: Instant | None = Field(None, description="Only changes from this moment on.")
+    until: Instant | None = Field(None, description="Only changes before this moment.")
     limit: int = Field(100, ge=1, le=500)
     cursor: str | None = Field(
         None, pattern="^[0-9]{1,18}$", description="`next` of the previous page."
