@@ -159,6 +159,27 @@ def test_a_reference_cannot_be_passed(horae: Horae) -> None:
         horae.jobs.start(anything, value=reference)
 
 
+async def test_a_job_with_a_copied_reference_does_not_own_the_value(
+    horae: Horae, store: Path
+) -> None:
+    """Parameters, `meta` and results may be what was read of another job, references and all."""
+
+    @horae.job()
+    def report(of: dict[str, Any]) -> dict[str, Any]:
+        return {"about": of}
+
+    other = horae.jobs.start("shout", text=LONG, delay="1h")
+    read: Any = horae.jobs.get(other.id).params
+    copy = horae.jobs.start(report, of=read, meta={"of": read})
+    async with running_node(horae):
+        assert await horae.aio.jobs.wait(copy, timeout=SOON) == {"about": read}
+        assert await horae.aio.jobs.delete(copy.id)
+        await horae.aio.jobs.reschedule(other.id, delay="0s")
+        assert await horae.aio.jobs.wait(other, timeout=SOON) == LONG.upper() + "ann"
+    assert horae.jobs.delete(other.id)
+    assert files(store) == []
+
+
 def test_orphans(horae: Horae, store: Path) -> None:
     """What no job refers to is deleted after days; what a job refers to stays."""
     with horae.components.database.engine.connect() as connection:

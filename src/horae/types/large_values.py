@@ -153,8 +153,24 @@ def large_values_of(url: str | None, over: int) -> LargeValues | None:
 
 
 def keys_in(texts: Iterable[str]) -> set[str]:
-    """Return the keys of the stored values to which these JSON texts refer."""
+    """Return all keys that these JSON texts contain, also those in values of the application."""
     return {key for text in texts for key in IN_TEXT.findall(text)}
+
+
+def keys_of(params: str | None, result: str | None) -> set[str]:
+    """Return the keys of a job's own values, by its parameters and its result as JSON text.
+
+    A reference inside of a value was put there by the application, which may have copied it from
+    another job, so its value does not belong to this job.
+    """
+    own: list[Any] = []
+    with suppress(ValueError):
+        own.append(json.loads(result or "null"))
+    with suppress(ValueError):
+        loaded = json.loads(params or "null")
+        own += loaded.values() if isinstance(loaded, dict) else ()
+    keys = {str(value[STORED]) for value in own if is_reference(value)}
+    return {key for key in keys if KEY.fullmatch(key)}
 
 
 def is_reference(value: Any) -> TypeGuard[dict[str, Any]]:

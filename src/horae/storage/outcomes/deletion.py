@@ -42,10 +42,12 @@ LAST_ID: Final = select(func.coalesce(func.max(jobs.c.id), 0))
 FIRST_ID: Final = select(func.coalesce(func.min(jobs.c.id), 0))
 
 
-def with_large_values(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, list[str]]:
-    """Return the parameters and results, as JSON text, of those jobs that refer to a store."""
+def with_large_values(
+    connection: Connection, job_ids: Collection[JobId]
+) -> dict[JobId, tuple[str | None, str | None]]:
+    """Return parameters and result, as JSON text, of those jobs that refer to a store."""
     rows = connection.execute(LARGE_VALUES, {"ids": job_ids})
-    return {JobId(row.id): [text for text in (row.params, row.result) if text] for row in rows}
+    return {JobId(row.id): (row.params, row.result) for row in rows}
 
 
 def large_values_between(connection: Connection, after: int, upto: int) -> list[str]:

@@ -21,7 +21,7 @@ from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, Owed
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import has_hook
-from horae.types.large_values import KEPT_FOR, keys_in
+from horae.types.large_values import KEPT_FOR, keys_in, keys_of
 from horae.types.parameters import MappedParameters, SecretNotOpened
 from horae.types.registry import Registry
 
@@ -250,19 +250,21 @@ class Hooks:
                 return replace(job, params=declared.opened_value(job.params))
         return job
 
-    def large_values_of(self, job_ids: Sequence[JobId]) -> Mapping[JobId, Sequence[str]]:
-        """Return the texts of jobs that refer to a store of files; nothing without such a store."""
+    def large_values_of(
+        self, job_ids: Sequence[JobId]
+    ) -> Mapping[JobId, tuple[str | None, str | None]]:
+        """Return parameters and result, as JSON text, of jobs that refer to a store of files."""
         if self._registry.files is None:
             return {}
         return self._database.autocommit(deletion.with_large_values, job_ids)
 
     def delete_large_values(
-        self, large: Mapping[JobId, Sequence[str]], gone: Collection[JobId]
+        self, large: Mapping[JobId, tuple[str | None, str | None]], gone: Collection[JobId]
     ) -> None:
         """Delete the large values of deleted jobs."""
         if self._registry.files is not None:
             for job_id in large.keys() & set(gone):
-                self._registry.files.delete(keys_in(large[job_id]))
+                self._registry.files.delete(keys_of(*large[job_id]))
 
     def delete_orphans(self, now: datetime) -> int:
         """Delete old large values to which no job refers; return their number.
