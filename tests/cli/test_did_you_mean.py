@@ -97,3 +97,14 @@ def test_the_help_of_a_part_names_no_types() -> None:
     shown = call("jobs", "list", "--help", env={"COLUMNS": "100"}).stdout
     assert re.search(r"--limit +N \[1<=x<=10000\]", shown)
     assert "<" not in shown.replace("[1<=x<=10000]", "")
+
+
+@pytest.mark.parametrize(
+    "command", [("migrate",), ("doctor",), ("jobs", "list"), ("jobs", "show", "1"), ()]
+)
+def test_an_application_in_the_place_of_an_argument(command: tuple[str, ...]) -> None:
+    refused = call(*command, "tests.cli.shop:horae")
+    assert refused.exit_code == 2
+    assert "Name the application by --app tests.cli.shop:horae." in " ".join(
+        refused.stderr.replace("\u2502", " ").split()
+    )

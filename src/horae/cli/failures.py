@@ -1,9 +1,10 @@
 """Turns errors of commands into a line on stderr and an exit code, never a traceback."""
 
 import os
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import typer
 
@@ -20,6 +21,11 @@ EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
     NotFound: WRONG_CALL,
 }
 """Exit codes by class of error; all other errors exit with `FAILED`."""
+
+REFUSED_ADDRESS: Final = re.compile(
+    r"(?:No such command|Got unexpected extra argument).*?([A-Za-z_][\w.]*:[A-Za-z_]\w*)"
+)
+"""An error of Typer's about the address of an application, which only `horae run` takes so."""
 
 EPILOG: Final = (
     "Exit codes: 0 success; 1 the job failed, a check found a problem, the database is unavailable,"
@@ -78,6 +84,7 @@ def failures_as_exit_codes() -> Generator[None]:
         raise
     except Exception as error:  # a program ends with a message, whatever the error
         if hasattr(error, "exit_code"):  # an error of Typer's
+            _name_application(error)
             raise
         # The imports load SQLAlchemy and Pydantic, which `--help` does without
         from horae.redaction import error_text, traceback_text
@@ -96,3 +103,9 @@ def failures_as_exit_codes() -> Generator[None]:
                 " traceback)"
             )
         raise typer.Exit(FAILED) from error
+
+
+def _name_application(error: Any) -> None:
+    """Add how a command is told its application, if it refused the address of one."""
+    if refused := REFUSED_ADDRESS.match(getattr(error, "message", "")):
+        error.message = f"{error.message.rstrip('.')}. Name the application by --app {refused[1]}."
