@@ -71,7 +71,7 @@ async def test_the_end_of_a_body_is_written_when_that_is_possible_again(
         await until_set(begun)
         with read_only(horae.components.database):
             release.set()
-            await until_logged(caplog, "1 results wait for the database: the database accepts no")
+            await until_logged(caplog, "1 result not written yet: the database accepts no")
         await until(lambda: succeeds(lambda: horae.aio.jobs.get(job.id)))
         done = await until_state(horae, job.id, "finished", "failed")
     assert (done.result, attempts_of(horae, job.id), bodies["begun"]) == ("done", ["finished"], 1)
@@ -104,7 +104,7 @@ async def test_a_begun_job_is_never_handed_back_as_orphaned(
                     "no jobs can be claimed" in caplog.text or "the next job is due" in caplog.text
                 )
             )
-            await until_logged(caplog, "wait for the database")
+            await until_logged(caplog, "not written yet")
         await until(partial(succeeds, lambda: horae.aio.jobs.start(work, number=4)))
         await until(lambda: succeeds(lambda: horae.aio.jobs.wait(5, timeout="20s")))
         await until(lambda: rows(horae, "SELECT DISTINCT state FROM horae_jobs") == [("finished",)])

@@ -13,6 +13,7 @@ from horae.runtime.claims import Workers
 from horae.runtime.settling import Settler
 from horae.runtime.signals import Signals
 from horae.runtime.timing import ShutdownTiming
+from horae.sentences import counted
 
 LISTED: Final = 50
 """Maximum number of jobs that a line of the log names."""
@@ -77,4 +78,5 @@ class Shutdown:
                     self.signals.emptied.clear()
                     await self.signals.emptied.wait()
         except TimeoutError:
-            log.warning("%d jobs have not ended within %g s", len(self.worker.running), seconds)
+            running = counted(len(self.worker.running), "job")
+            log.warning("%s did not end within %g s", running, seconds)

@@ -23,6 +23,7 @@ from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.signals import Signals
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import SettlerTiming
+from horae.sentences import counted
 from horae.storage.engine import is_of_data
 from horae.storage.jobs import ON_ERROR, claims
 from horae.storage.outcomes import Settled, settling
@@ -65,7 +66,8 @@ class Repetition:
             return batch, 0.0
         if of_data and (instead := failure_instead(batch[0], error)) is not None:
             return [instead], 0.0
-        self._unavailable.warn("%d results wait for the database: %s", len(batch) + waiting, error)
+        unwritten = counted(len(batch) + waiting, "result")
+        self._unavailable.warn("%s not written yet: %s", unwritten, error)
         pause = self._pause * self._rng.uniform(0.5, 1.0)
         self._pause = self._timing.retry.after(self._pause)
         return batch, pause
