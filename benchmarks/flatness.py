@@ -100,9 +100,10 @@ def _to_delete(ground: Ground, jobs: int) -> Iterator[Ground]:
     application = Measured(ground.url)
     with contextlib.closing(application.horae):
         kept_briefly = application.horae.job(name="kept_briefly", keep="1s")(_nothing)
-        _start(ground, jobs, kept_briefly)
+        filled = replace(ground, application=application)
+        _start(filled, jobs, kept_briefly)
         ground.raw.end_all()
-        yield replace(ground, application=application)
+        yield filled
 
 
 @contextlib.contextmanager
