@@ -7,6 +7,7 @@ import pytest
 
 from horae import Horae
 from horae.client import changes
+from horae.domain.cluster.liveness import Death
 from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
@@ -242,8 +243,11 @@ async def test_what_a_problem_counted_is_found_by_its_search(horae: Horae, clien
 async def test_a_lost_node_is_reported_with_its_jobs(horae: Horae, client: Client) -> None:
     record = record_of(horae.registry, NodeOptions())
     horae.components.database.transact(nodes.register, record)
-    dead = {record.id: {"pending": 2, "failed": 1}}
-    horae.components.database.transact(nodes.remove_dead, [record.id], dead)
+    horae.components.database.transact(
+        nodes.remove_dead,
+        {record.id: Death("its lock is free")},
+        {record.id: {"pending": 2, "failed": 1}},
+    )
     (problem,) = (await client("auditor").get("/api/overview/")).json()["problems"]
     assert (problem["kind"], problem["level"]) == ("node_lost", "problem")
     assert "it held 3 jobs: 1 failed, 2 to run again" in problem["message"]

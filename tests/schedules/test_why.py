@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from horae.client.schedules.lanes import LaneOutcome
+from horae.domain.cluster.liveness import Death
 from horae.domain.jobs.job import NodeId
 from horae.domain.schedules.recovery import CRASH_WAIT
 from horae.storage.nodes import NodeRecord, nodes
@@ -117,7 +118,7 @@ def test_a_node_that_died_since_was_up(driver: Driver) -> None:
     gone = register(driver, "gone")
     register(driver, "here")
     driver.clock.set(NIGHT + HOUR)
-    driver.database.transact(nodes.remove_dead, [gone])
+    driver.database.transact(nodes.remove_dead, {gone: Death("its lock is free")})
     why = driver.horae.schedules.why("nightly", NIGHT)
     assert why.kind == "overdue"
     assert [(node.name, node.died) for node in why.nodes] == [("here", False), ("gone", True)]

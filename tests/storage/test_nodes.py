@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import bindparam, update
 
-from horae.domain.cluster.liveness import LivenessLimits, Signs, death_of
+from horae.domain.cluster.liveness import Death, LivenessLimits, Signs, death_of
 from horae.domain.jobs.job import NodeId
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
@@ -151,12 +151,12 @@ def test_a_free_lock_and_two_missed_heartbeats_mean_death(database: Database) ->
     registered(database, lock_key=5)
     silent(database, NODE, 2.5)
     seen = view(database)[NODE]
-    signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
+    signs = Signs(silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
     assert death_of(signs, 60.0, LivenessLimits()) is not None
     with database.own_connection() as connection:
         nodes.take_lock(connection, 5)
         seen = view(database)[NODE]
-    signs = Signs(node=NODE, silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
+    signs = Signs(silence=seen.silence, lock_free=seen.lock_free, process_gone=None)
     assert death_of(signs, 60.0, LivenessLimits()) is None
 
 
@@ -165,13 +165,16 @@ def test_unregistered_nodes_are_listed_for_a_while(database: Database) -> None:
     registered(database, OTHER)
     assert database.transact(nodes.recently_died, 3600.0) == []
     database.transact(
-        nodes.remove_dead, [NODE], {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}}
+        nodes.remove_dead,
+        {NODE: Death("its lock is free")},
+        {NODE: {"pending": 2, "failed": 1}, OTHER: {"pending": 9}},
     )
     database.transact(nodes.remove, [OTHER])  # it has left in good order
     program, crashed = NodeId("program"), NodeId("crashed")
     for each in (program, crashed):
         registered(database, each, roles='["inline"]')
-    database.transact(nodes.remove_dead, [program, crashed], {crashed: {"failed": 1}})
+    ended = Death("its process is gone", expected=True)
+    database.transact(nodes.remove_dead, {program: ended, crashed: ended}, {crashed: {"failed": 1}})
     of_program, dead = database.transact(nodes.recently_died, 3600.0)
     assert of_program.id == crashed  # one that held no job has ended, and not died
     assert (dead.id, dead.name, dead.host, dead.pid) == (NODE, "näme", "here/boot", 77)

@@ -5,14 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.domain.cluster.liveness import Contact, Death, Isolation, LivenessLimits, Signs, death_of
-from horae.domain.jobs.job import NodeId
 from horae.errors import InvalidRequest
 
 LONG = 3600.0
 LIMITS = LivenessLimits()
 SIGNS = st.builds(
     Signs,
-    node=st.just(NodeId("n1")),
     silence=st.none() | st.floats(0, 100),
     lock_free=st.none() | st.booleans(),
     process_gone=st.none() | st.booleans(),
@@ -33,7 +31,7 @@ def death(
     gone: bool | None = None,
     watched: float = LONG,
 ) -> Death | None:
-    signs = Signs(node=NodeId("n1"), silence=silence, lock_free=lock_free, process_gone=gone)
+    signs = Signs(silence=silence, lock_free=lock_free, process_gone=gone)
     return death_of(signs, watched, LIMITS)
 
 
@@ -107,7 +105,7 @@ def test_a_process_that_lives_may_still_be_dead_to_the_database() -> None:
 def test_a_node_that_beats_holds_its_lock_and_runs_is_never_dead(
     signs: Signs, watched: float
 ) -> None:
-    alive = Signs(node=signs.node, silence=0.0, lock_free=False, process_gone=False)
+    alive = Signs(silence=0.0, lock_free=False, process_gone=False)
     assert death_of(alive, watched, LIMITS) is None
 
 
@@ -118,9 +116,7 @@ def test_longer_silence_and_longer_watching_never_revive(
     if death_of(signs, watched, LIMITS) is None:
         return
     silence = None if signs.silence is None else signs.silence + longer
-    later = Signs(
-        node=signs.node, silence=silence, lock_free=signs.lock_free, process_gone=signs.process_gone
-    )
+    later = Signs(silence=silence, lock_free=signs.lock_free, process_gone=signs.process_gone)
     assert death_of(later, watched + longer, LIMITS) is not None
 
 
@@ -198,7 +194,7 @@ class TestContact:
         contact.answer(sent)
         if lost:
             contact.lose(cut=cut)
-        signs = Signs(node=NodeId("n1"), silence=delay, lock_free=lost and cut, process_gone=False)
+        signs = Signs(silence=delay, lock_free=lost and cut, process_gone=False)
         found, isolation = death_of(signs, LONG, LIMITS), contact.isolation(sent + delay)
         if found is not None:
             assert isolation is (Isolation.ALL if found.certain else isolation)

@@ -10,7 +10,6 @@ before other nodes may run their jobs again.
 from dataclasses import dataclass
 from enum import IntEnum
 
-from horae.domain.jobs import NodeId
 from horae.errors import InvalidRequest
 from horae.sentences import Sentence, SentenceCode
 
@@ -55,21 +54,22 @@ class Signs:
     """The signs of life of a node, as another node observes them.
 
     `silence`: seconds since its last heartbeat, None where a file lock shows that it lives;
-    `lock_free`, `process_gone`: None where the observer cannot know.
+    `lock_free`, `process_gone`: None where the observer cannot know; `may_end`: it may end without
+    unregistering.
     """
 
-    node: NodeId
     silence: float | None
     lock_free: bool | None
     process_gone: bool | None
+    may_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
     """Why a node is dead.
 
-    If not `certain`, it may only be cut off and still end jobs that must not run twice. It is
-    `expected` of a program that ran jobs of its own and holds none: this has ended, and not died.
+    If not `certain`, it may only be cut off and still end jobs that must not run twice. If
+    `expected`, it has ended, and not died.
     """
 
     cause: str
@@ -86,11 +86,13 @@ def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | No
     back like itself, so it waits one full limit before it judges by lock or silence.
     """
     if signs.process_gone:
-        return Death(Sentence("its process is gone", SentenceCode.DEATH_BY_PROCESS))
+        cause = Sentence("its process is gone", SentenceCode.DEATH_BY_PROCESS)
+        return Death(cause, expected=signs.may_end)
     if signs.silence is None:
         if not signs.lock_free:
             return None
-        return Death(Sentence("its lock is free", SentenceCode.DEATH_BY_LOCK))
+        cause = Sentence("its lock is free", SentenceCode.DEATH_BY_LOCK)
+        return Death(cause, expected=signs.may_end)
     if watched < limits.silence:
         return None
     certain = signs.silence >= limits.last_attempts
@@ -108,7 +110,7 @@ def death_of(signs: Signs, watched: float, limits: LivenessLimits) -> Death | No
         )
     else:
         return None
-    return Death(cause, certain)
+    return Death(cause, certain, signs.may_end)
 
 
 class Isolation(IntEnum):

@@ -130,7 +130,7 @@ class DatabaseMembership(Membership):
                 silence = self._silences.of(view.id, view.heartbeat_at, view.silence, now)
                 signs = replace(signs_of(view), silence=silence)
                 if (death := death_of(signs, watched, self._limits)) is not None:
-                    dead[view.id] = replace(death, expected=view.may_end)
+                    dead[view.id] = death
         return dead
 
     @override
@@ -186,13 +186,13 @@ class FileMembership(Membership):
         for view in views:
             if view.id == self._record.id:
                 continue
+            file = self._file(view.id)
+            lock_free = is_abandoned(file) or not file.exists()
             # A child that the node has forked may have inherited the lock, so the process itself
             # is checked as well.
-            gone, file = is_gone(decode_host(view.host, view.pid)), self._file(view.id)
-            lock_free = is_abandoned(file) or not file.exists()
-            signs = Signs(node=view.id, silence=None, lock_free=lock_free, process_gone=gone)
+            signs = replace(signs_of(view), silence=None, lock_free=lock_free)
             if (death := death_of(signs, 0.0, LivenessLimits())) is not None:
-                dead[view.id] = replace(death, expected=view.may_end)
+                dead[view.id] = death
         listed = {view.id for view in views}
         for file in [self._file(node) for node in self._others_with_files() if node not in listed]:
             with suppress(FileNotFoundError):
@@ -254,8 +254,12 @@ def register(connection: Connection, record: NodeRecord) -> None:
 
 def signs_of(view: NodeView) -> Signs:
     """Return the signs of life of a node with a heartbeat."""
-    gone = view.process_ended or is_gone(decode_host(view.host, view.pid))
-    return Signs(node=view.id, silence=view.silence, lock_free=view.lock_free, process_gone=gone)
+    return Signs(
+        silence=view.silence,
+        lock_free=view.lock_free,
+        process_gone=view.process_ended or is_gone(decode_host(view.host, view.pid)),
+        may_end=view.may_end,
+    )
 
 
 class LifeLock:

@@ -8,7 +8,7 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -187,7 +187,6 @@ class Sweeper:
         if begun:
             found = await self._database.in_service(self._membership.find_dead)
             dead = {node: death for node, death in found.items() if node in begun}
-        certain = {node for node, death in dead.items() if death.certain}
         while True:
             rescuer = Rescuer(
                 self._registry,
@@ -198,7 +197,7 @@ class Sweeper:
                 self._timing.rescue_batch,
             )
             batch, ended, removed = await self._database.transact_async(
-                self._rescue_batch, rescuer, certain, dead.keys() - certain
+                self._rescue_batch, rescuer, dead
             )
             self._states = {
                 node: counts for node, counts in self._count_states(batch).items() if node in dead
@@ -212,7 +211,8 @@ class Sweeper:
         for node in removed:
             self._membership.remove_traces(node)
             self._kept_journals.append((time.monotonic() + self._timing.journal_kept, node))
-        self._unremoved = len(certain - removed)  # some of their jobs are still locked
+        # Some of their jobs are still locked.
+        self._unremoved = sum(death.certain for node, death in dead.items() if node not in removed)
 
     def _remove_journals(self) -> None:
         """Remove the journals that have been kept for long enough."""
@@ -223,12 +223,11 @@ class Sweeper:
         self,
         connection: Connection,
         rescuer: Rescuer,
-        certain: Collection[NodeId],
-        silent: Collection[NodeId],
+        dead: Mapping[NodeId, Death],
     ) -> tuple[list[Rescued], list[AppliedPlan], set[NodeId]]:
         """Rescue a batch; with the last one, also unregister the nodes and record the results."""
-        batch, ended = rescuer.rescue(connection, certain, silent)
-        dead = {*certain, *silent}
+        certain = {node for node, death in dead.items() if death.certain}
+        batch, ended = rescuer.rescue(connection, certain, dead.keys() - certain)
         last = len(batch) < self._timing.rescue_batch
         removed = set[NodeId]()
         if dead and last:

@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.cluster import INLINE, Capabilities
+from horae.domain.cluster import Capabilities, Death
 from horae.domain.jobs import NODE_DIED_NOTE, NodeId
 from horae.storage.engine import (
     PerDatabase,
@@ -190,9 +190,7 @@ REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(node
 _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
 _LIFE: Final = (nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
 """The columns from which a `NodeLife` is made."""
-REMOVE_DEAD: Final = (
-    delete(nodes).where(~_has_jobs, member_of(nodes.c.id, "ids")).returning(*_LIFE, nodes.c.roles)
-)
+REMOVE_DEAD: Final = delete(nodes).where(~_has_jobs, member_of(nodes.c.id, "ids")).returning(*_LIFE)
 LEAVE: Final = delete(nodes).where(nodes.c.id == bindparam("node")).returning(*_LIFE)
 LIVING: Final = select(*_LIFE).order_by(nodes.c.started_at)
 TAKE_LOCK: Final = select(func.pg_try_advisory_lock(bindparam("key", type_=BigInteger())))
@@ -282,21 +280,20 @@ def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:
 
 def remove_dead(
     connection: Connection,
-    dead: Collection[NodeId],
+    dead: Mapping[NodeId, Death],
     job_states: Mapping[NodeId, Mapping[str, int]] = MappingProxyType({}),
 ) -> set[NodeId]:
     """Delete dead nodes that hold no jobs any more, and add an entry to the audit log for each.
 
     A rescue skips rows that are locked, for example by the last statement of a dead node. They are
     rescued with the next check, which is soon as long as the node has a row. `job_states`: the new
-    states of the jobs that they held, with their numbers. A program that ran jobs of its own and
-    held none has ended, and not died.
+    states of the jobs that they held, with their numbers.
     """
-    gone = connection.execute(REMOVE_DEAD, {"ids": dead}).all()
+    gone = connection.execute(REMOVE_DEAD, {"ids": list(dead)}).all()
     for row in gone:
-        states = dict(job_states.get(NodeId(row.id), {}))
+        states = dict(job_states.get(row.id, {}))
         entry = {"target": row.name, "before": _life(row)}
-        if row.roles == [INLINE] and not states:
+        if dead[row.id].expected and not states:
             change_log.add(connection, {**LEFT_ENTRY, **entry})
         else:
             change_log.add(connection, {**DIED_ENTRY, **entry, "after": json.dumps(states)})
