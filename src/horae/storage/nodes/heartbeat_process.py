@@ -220,62 +220,65 @@ class HeartbeatLoop:
 
     def __init__(self, config: HelperConfig, node: NodeProcess) -> None:
         self._config, self._node = config, node
-        self._connection_to_server: ServerConnection | None = None
-        self._locked = config["lock"] is None
-        self._pause = RECONNECT_PAUSES[0]
+        self._connection: ServerConnection | None = None
+        self._pause = 0.0
+        """Seconds before the next attempt to connect."""
 
     def run(self) -> None:
         """Send heartbeats until the node has ended."""
         while True:
             try:
+                self._node.wait(self._pause)
                 self._beat_while_connected()
             except NodeEnded:
                 self._end()
                 return
             except Exception as error:  # noqa: BLE001 - a new connection may cure any error
-                line, self._connection_to_server = self._connection_to_server, None
-                self._locked = self._config["lock"] is None
-                cut = line is not None and not line.ended_by_server
-                if line is not None:
-                    line.close()
+                cut = False
+                if self._connection is not None:
+                    cut = not self._connection.ended_by_server
+                    self._connection.close()
+                    self._connection = None
+
                 text = (" ".join(str(error).split()) or type(error).__name__)[:300]
-                read_only = isinstance(error, ReadOnlyServer) or REFUSED_SESSION in str(error)
-                report(f"read-only {text}" if read_only else f"lost {int(cut)} {text}")
-                self._node.wait(self._pause)
-                self._pause = min(self._pause * 2, RECONNECT_PAUSES[1])
+                if isinstance(error, ReadOnlyServer) or REFUSED_SESSION in str(error):
+                    report(f"read-only {text}")
+                else:
+                    report(f"lost {int(cut)} {text}")
+
+                shortest, longest = RECONNECT_PAUSES
+                self._pause = min(max(self._pause * 2, shortest), longest)
 
     def _beat_while_connected(self) -> None:
-        timeout = self._config["timeout"]
-        if (line := self._connection_to_server) is None:
-            line = self._connection_to_server = ServerConnection(
-                self._node, self._config["connect"]
-            )
-            if (bounds := self._config["bounds"]) is not None:
-                line.execute(bounds, timeout)
+        config, timeout = self._config, self._config["timeout"]
+        connection = self._connection = ServerConnection(self._node, config["connect"])
+        if (bounds := config["bounds"]) is not None:
+            connection.execute(bounds, timeout)
+        lock = config["lock"]
         next_beat = clock()
         while True:
             if (left := next_beat - clock()) > 0:
-                line.wait(left)
+                connection.wait(left)
                 continue
-            next_beat = max(next_beat + self._config["every"], clock())
+            next_beat = max(next_beat + config["every"], clock())
             if is_stopped(self._node.pid):
                 continue
-            if not self._locked and (lock := self._config["lock"]) is not None:
-                self._locked = line.execute(lock, timeout) == ["t"]
+            if lock is not None and connection.execute(lock, timeout) == ["t"]:
+                lock = None  # it is held until the connection ends
             sent = clock()
-            answer = line.execute(self._config["beat"], timeout)
+            answer = connection.execute(config["beat"], timeout)
             report(f"beat {sent:.6f} {answer[0]}" if answer else "dead")
-            self._pause = RECONNECT_PAUSES[0]
+            self._pause = 0.0
 
     def _end(self) -> None:
         """Notify the other nodes that the node's process has ended."""
         if not self._node.is_gone:
             return
         with contextlib.suppress(Exception):
-            if self._connection_to_server is None:
-                self._connection_to_server = ServerConnection(self._node, self._config["connect"])
-            self._connection_to_server.finish(SHUTDOWN_TIMEOUT)
-            self._connection_to_server.execute(self._config["ended"], SHUTDOWN_TIMEOUT)
+            if self._connection is None:
+                self._connection = ServerConnection(self._node, self._config["connect"])
+            self._connection.finish(SHUTDOWN_TIMEOUT)
+            self._connection.execute(self._config["ended"], SHUTDOWN_TIMEOUT)
 
 
 def report(line: str) -> None:
