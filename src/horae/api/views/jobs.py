@@ -30,9 +30,17 @@ from horae.types.large_values import LargeValueMissing, open_value
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""
 
+_FOR_STAFF: Final = {"error", "error_line", "error_sentence", "traceback"}
+"""The fields that show technical errors."""
+
 log = guarded_log("horae.api")
 
 V = TypeVar("V", bound="JobView")
+
+
+def _first_line(error: str | None) -> str | None:
+    """Return the first line of an error, which names the exception, cut to what a row can show."""
+    return cut((error or "").strip().partition("\n")[0], 300) or None
 
 
 class JobView(View):
@@ -118,8 +126,10 @@ class ListedJob(JobView):
     """A job as in a list."""
 
     error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
-    error_line: Annotated[str | None, OfValues()] = Field(
-        None, description="The line of the error that names the exception; shown to staff."
+    error_line: Annotated[str | None, BeforeValidator(_first_line), OfValues()] = Field(
+        None,
+        validation_alias="error",
+        description="The line of the error that names the exception; shown to staff.",
     )
 
 
@@ -255,9 +265,8 @@ class JobViews:
         """Return the job as on its own page; `technical`: with what only staff may see."""
         detail = _view(JobDetail, job, self._added_to([job]).get(job.id, {}))
         detail.params = shown_parameters(self._registry, job.type, job.params)
-        detail.error = job.error if technical else None
         if not technical:
-            detail.error_sentence = None
+            _hide_errors(detail)
         detail.queue_is_paused = job.state is JobState.PENDING and self._database.autocommit(
             queues.is_paused, job.queue
         )
@@ -286,10 +295,8 @@ class JobViews:
     def page(self, page: JobPage, *, technical: bool) -> JobList:
         """Return a page of jobs; `technical`: with what only staff may see."""
         views = self._listed(ListedJob, page.jobs)
-        for view, job in zip(views, page.jobs, strict=True):
-            view.error_line = error_line(job.error) if technical else None
-            if not technical:
-                view.error_sentence = None
+        if not technical:
+            _hide_errors(*views)
         return JobList(jobs=views, next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
@@ -320,11 +327,6 @@ class JobViews:
         return job_type is not None and has_hook(job_type, "describe")
 
 
-def error_line(error: str | None) -> str | None:
-    """Return the first line of an error, which names the exception, cut to what a row can show."""
-    return cut((error or "").strip().partition("\n")[0], 300) or None
-
-
 def job_counts(counts: Mapping[JobState, JobCount]) -> JobCounts:
     """Return the counts in the order of the states."""
     return JobCounts(
@@ -338,9 +340,16 @@ def job_counts(counts: Mapping[JobState, JobCount]) -> JobCounts:
 def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> AttemptList:
     """Return how each attempt ended; `technical`: with what only staff may see."""
     views = [AttemptView.model_validate(each) for each in attempts]
-    for view in () if technical else views:
-        view.error = view.error_sentence = view.traceback = None
+    if not technical:
+        _hide_errors(*views)
     return AttemptList(attempts=views)
+
+
+def _hide_errors(*views: ListedJob | JobDetail | AttemptView) -> None:
+    """Remove what only staff may see."""
+    for view in views:
+        for name in _FOR_STAFF.intersection(type(view).model_fields):
+            setattr(view, name, None)
 
 
 def _view(model: type[V], job: Job, added: Mapping[str, Any]) -> V:
