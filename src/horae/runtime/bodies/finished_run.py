@@ -65,36 +65,42 @@ def finish(
 def with_report(finished: FinishedRun, report: LiveReport | None) -> FinishedRun:
     """Add the last progress report to what is written, and log a failed attempt."""
     settlement = finished.settlement
-    if settlement is None or (report is None and settlement.error is None):
-        return finished  # nearly every body ends here
+    if settlement is None:
+        return finished
     if settlement.error is not None:
-        claim = finished.claim
-        retried = settlement.state is JobState.PENDING
-        then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
-        record = log.logger.makeRecord(
-            log.name,
-            logging.ERROR,
-            __file__,
-            0,
-            "job %d (%s) failed in attempt %d of %d%s: %s",
-            (claim.id, claim.type, claim.attempt, claim.max_attempts, then, settlement.error),
-            None,
-            extra={
-                "job": claim.id,
-                "type": claim.type,
-                "lease": claim.lease,
-                "retry_in": settlement.delay if retried else None,
-            },
-        )
-        if settlement.traceback is not None:
-            # The traceback that is stored, from which secrets are removed.
-            shown = shown_error(settlement.error, settlement.traceback.rstrip(), finished.error)
-            record.exc_info = (type(shown), shown, shown.__traceback__)
-            record.exc_text = shown.stored  # formatters write this instead of formatting the error
-        log.handle(record)
-    if report is not None:
-        settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
+        _log_failure(finished.claim, settlement, settlement.error, finished.error)
+    if report is None:
+        return finished
+    settlement = settlement._replace(progress=report.progress_percentage, label=report.label)
     return finished._replace(settlement=settlement)
+
+
+def _log_failure(
+    claim: Claim, settlement: Settlement, text: str, raised: BaseException | None
+) -> None:
+    """Log a failed attempt, with the stored traceback, from which secrets are removed."""
+    retried = settlement.state is JobState.PENDING
+    then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
+    record = log.logger.makeRecord(
+        log.name,
+        logging.ERROR,
+        __file__,
+        0,
+        "job %d (%s) failed in attempt %d of %d%s: %s",
+        (claim.id, claim.type, claim.attempt, claim.max_attempts, then, text),
+        None,
+        extra={
+            "job": claim.id,
+            "type": claim.type,
+            "lease": claim.lease,
+            "retry_in": settlement.delay if retried else None,
+        },
+    )
+    if settlement.traceback is not None:
+        shown = shown_error(text, settlement.traceback.rstrip(), raised)
+        record.exc_info = (type(shown), shown, shown.__traceback__)
+        record.exc_text = shown.stored  # formatters write this instead of formatting the error
+    log.handle(record)
 
 
 def owing(settlement: Settlement, job_type: JobType[Any] | None) -> Settlement:
