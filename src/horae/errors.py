@@ -56,11 +56,17 @@ from collections.abc import Iterable
 from typing_extensions import override
 
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, Value
 
 
 class HoraeError(Exception):
     """Base of every error that Horae raises to a caller."""
+
+    def __init__(
+        self, text: str = "", code: SentenceCode | None = None, /, **values: Value
+    ) -> None:
+        """`code` and `values` make the text a `Sentence`, for pages in other languages."""
+        super().__init__(text if code is None else Sentence(text, code, **values))
 
 
 class InvalidRequest(HoraeError, ValueError):
@@ -161,11 +167,9 @@ class UnknownJobType(InvalidRequest):
         self.known = sorted(known)
         listed = ", ".join(self.known) or "none; is the module that declares it imported?"
         super().__init__(
-            Sentence(
-                f"unknown job type {quoted(name)} (known: {listed})",
-                SentenceCode.VALUE_JOB_TYPE,
-                type=name,
-            )
+            f"unknown job type {quoted(name)} (known: {listed})",
+            SentenceCode.VALUE_JOB_TYPE,
+            type=name,
         )
 
 
@@ -177,12 +181,10 @@ class JobDoesNotExist(NotFound):
     """No job of this id, or it belongs to another owner."""
 
     def __init__(self, job_id: int, why: str | None = None) -> None:
-        missing = f"job {job_id} does not exist"
-        super().__init__(
-            Sentence(missing, SentenceCode.JOB_MISSING, job=job_id)
-            if why is None
-            else f"job {job_id} {why}"
-        )
+        if why is None:
+            super().__init__(f"job {job_id} does not exist", SentenceCode.JOB_MISSING, job=job_id)
+        else:
+            super().__init__(f"job {job_id} {why}")
         self.job_id = job_id
 
 
@@ -191,7 +193,7 @@ class GroupDoesNotExist(NotFound):
 
     def __init__(self, group_id: int) -> None:
         super().__init__(
-            Sentence(f"group {group_id} does not exist", SentenceCode.GROUP_MISSING, group=group_id)
+            f"group {group_id} does not exist", SentenceCode.GROUP_MISSING, group=group_id
         )
         self.group_id = group_id
 
@@ -201,11 +203,9 @@ class ScheduleDoesNotExist(NotFound):
 
     def __init__(self, reference: int | str, meant: str = "") -> None:
         super().__init__(
-            Sentence(
-                f"schedule {quoted(reference)} does not exist{meant}",
-                SentenceCode.SCHEDULE_MISSING,
-                schedule=reference,
-            )
+            f"schedule {quoted(reference)} does not exist{meant}",
+            SentenceCode.SCHEDULE_MISSING,
+            schedule=reference,
         )
         self.reference = reference
 
@@ -215,11 +215,9 @@ class DeploymentDoesNotExist(NotFound):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            Sentence(
-                f"deployment {quoted(key)} does not exist",
-                SentenceCode.DEPLOYMENT_MISSING,
-                deployment=key,
-            )
+            f"deployment {quoted(key)} does not exist",
+            SentenceCode.DEPLOYMENT_MISSING,
+            deployment=key,
         )
         self.key = key
 
@@ -234,12 +232,10 @@ class DuplicateJob(Conflict):
     def __init__(self, job_type: str, unique_key: str, job_id: int, why: str | None = None) -> None:
         active = f"is already active with unique key {unique_key!r}"
         super().__init__(
-            Sentence(
-                f"job {job_id} of type {job_type!r} {why or active}",
-                SentenceCode.REFUSED_DUPLICATE,
-                job=job_id,
-                type=job_type,
-            )
+            f"job {job_id} of type {job_type!r} {why or active}",
+            SentenceCode.REFUSED_DUPLICATE,
+            job=job_id,
+            type=job_type,
         )
         self.job_id = job_id
         self.unique_key = unique_key
@@ -250,11 +246,9 @@ class GroupNotOpen(Conflict):
 
     def __init__(self, group_id: int, why: str) -> None:
         super().__init__(
-            Sentence(
-                f"no members can be added to group {group_id}: {why}",
-                SentenceCode.REFUSED_GROUP_NOT_OPEN,
-                group=group_id,
-            )
+            f"no members can be added to group {group_id}: {why}",
+            SentenceCode.REFUSED_GROUP_NOT_OPEN,
+            group=group_id,
         )
         self.group_id = group_id
 
@@ -264,11 +258,9 @@ class GroupNotCancellable(Conflict):
 
     def __init__(self, group_id: int) -> None:
         super().__init__(
-            Sentence(
-                f"group {group_id} cannot be cancelled: all of its jobs have ended",
-                SentenceCode.GROUP_NOT_CANCELLABLE,
-                group=group_id,
-            )
+            f"group {group_id} cannot be cancelled: all of its jobs have ended",
+            SentenceCode.GROUP_NOT_CANCELLABLE,
+            group=group_id,
         )
         self.group_id = group_id
 
@@ -278,12 +270,10 @@ class JobNotCancellable(Conflict):
 
     def __init__(self, job_id: int, state: str) -> None:
         super().__init__(
-            Sentence(
-                f"job {job_id} cannot be cancelled: it has {state}",
-                SentenceCode.JOB_NOT_CANCELLABLE,
-                job=job_id,
-                state=state,
-            )
+            f"job {job_id} cannot be cancelled: it has {state}",
+            SentenceCode.JOB_NOT_CANCELLABLE,
+            job=job_id,
+            state=state,
         )
         self.job_id = job_id
         self.state = state
@@ -300,12 +290,10 @@ class JobNotDeletable(Conflict):
         }
         reason = why.get(state, f"yet: it is {state}, but its body has not stopped")
         super().__init__(
-            Sentence(
-                f"job {job_id} cannot be deleted {reason}",
-                SentenceCode.JOB_NOT_DELETABLE,
-                job=job_id,
-                state=state,
-            )
+            f"job {job_id} cannot be deleted {reason}",
+            SentenceCode.JOB_NOT_DELETABLE,
+            job=job_id,
+            state=state,
         )
         self.job_id = job_id
         self.state = state
@@ -316,12 +304,10 @@ class JobNotReschedulable(Conflict):
 
     def __init__(self, job_id: int, state: str) -> None:
         super().__init__(
-            Sentence(
-                f"job {job_id} cannot be rescheduled: it is {state}, not pending",
-                SentenceCode.JOB_NOT_RESCHEDULABLE,
-                job=job_id,
-                state=state,
-            )
+            f"job {job_id} cannot be rescheduled: it is {state}, not pending",
+            SentenceCode.JOB_NOT_RESCHEDULABLE,
+            job=job_id,
+            state=state,
         )
         self.job_id = job_id
         self.state = state
@@ -335,21 +321,20 @@ class JobNotRetryable(Conflict):
     def __init__(self, job_id: int, state: str, *, retried_as: int | None = None) -> None:
         cannot = f"job {job_id} cannot be retried"
         if retried_as is None:
-            text = Sentence(
+            super().__init__(
                 f"{cannot}: it is {state}, not failed or cancelled",
                 SentenceCode.JOB_NOT_RETRYABLE,
                 job=job_id,
                 state=state,
             )
         else:
-            text = Sentence(
+            super().__init__(
                 f"{cannot}: job {retried_as} has repeated it and did not finish either; retry that"
                 " one",
                 SentenceCode.JOB_RETRIED_ALREADY,
                 job=job_id,
                 repetition=retried_as,
             )
-        super().__init__(text)
         self.job_id = job_id
         self.state = state
         self.retried_as = retried_as
@@ -360,14 +345,12 @@ class MaxJobCountExceeded(Conflict):
 
     def __init__(self, job_type: str, owner: str, max_count: int) -> None:
         super().__init__(
-            Sentence(
-                f"{owner!r} already has {max_count} pending or running job(s) of type"
-                f" {job_type!r}, the most it allows",
-                SentenceCode.MAX_JOB_COUNT,
-                owner=owner,
-                most=max_count,
-                type=job_type,
-            )
+            f"{owner!r} already has {max_count} pending or running job(s) of type"
+            f" {job_type!r}, the most it allows",
+            SentenceCode.MAX_JOB_COUNT,
+            owner=owner,
+            most=max_count,
+            type=job_type,
         )
         self.job_type = job_type
         self.owner = owner
@@ -379,11 +362,9 @@ class ScheduleAlreadyExists(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            Sentence(
-                f"schedule {quoted(name)} already exists; alter it, or choose another name",
-                SentenceCode.SCHEDULE_EXISTS,
-                schedule=name,
-            )
+            f"schedule {quoted(name)} already exists; alter it, or choose another name",
+            SentenceCode.SCHEDULE_EXISTS,
+            schedule=name,
         )
         self.name = name
 
@@ -393,13 +374,11 @@ class ScheduleIsDeclared(Conflict):
 
     def __init__(self, name: str, module: str) -> None:
         super().__init__(
-            Sentence(
-                f"schedule {name!r} is declared by module {module!r}: change its code and deploy,"
-                " or pause it",
-                SentenceCode.SCHEDULE_DECLARED,
-                schedule=name,
-                module=module,
-            )
+            f"schedule {name!r} is declared by module {module!r}: change its code and deploy,"
+            " or pause it",
+            SentenceCode.SCHEDULE_DECLARED,
+            schedule=name,
+            module=module,
         )
         self.name = name
         self.module = module
@@ -410,12 +389,10 @@ class ScheduleIsRunning(Conflict):
 
     def __init__(self, name: str, job_id: int) -> None:
         super().__init__(
-            Sentence(
-                f"schedule {name!r} is running as job {job_id}",
-                SentenceCode.SCHEDULE_RUNNING,
-                schedule=name,
-                job=job_id,
-            )
+            f"schedule {name!r} is running as job {job_id}",
+            SentenceCode.SCHEDULE_RUNNING,
+            schedule=name,
+            job=job_id,
         )
         self.name = name
         self.job_id = job_id
@@ -426,11 +403,9 @@ class ScheduleWasChanged(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            Sentence(
-                f"schedule {name!r} has been changed since you read it: read it again, then decide",
-                SentenceCode.SCHEDULE_CHANGED,
-                schedule=name,
-            )
+            f"schedule {name!r} has been changed since you read it: read it again, then decide",
+            SentenceCode.SCHEDULE_CHANGED,
+            schedule=name,
         )
         self.name = name
 

@@ -11,7 +11,7 @@ from typing import Final, NewType
 from horae.domain.storable import has_control, is_storable
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 QueueName = NewType("QueueName", str)
 TypeName = NewType("TypeName", str)
@@ -57,7 +57,7 @@ def foreign_id(kind: str, given: object) -> str:
     """
     if not isinstance(given, str) or not is_id(given):
         raise InvalidRequest(
-            Sentence(f"{kind} {quoted(given)}: {_ID}", SentenceCode.VALUE_ID, most=LONGEST_NAME)
+            f"{kind} {quoted(given)}: {_ID}", SentenceCode.VALUE_ID, most=LONGEST_NAME
         )
     return given
 
@@ -76,6 +76,6 @@ def _name(kind: str, given: object) -> str:
         or not given.isprintable()
     ):
         raise InvalidRequest(
-            Sentence(f"{kind} {quoted(given)}: {_NAME}", SentenceCode.VALUE_NAME, most=LONGEST_NAME)
+            f"{kind} {quoted(given)}: {_NAME}", SentenceCode.VALUE_NAME, most=LONGEST_NAME
         )
     return given

@@ -9,7 +9,7 @@ from horae.domain.storable import is_storable
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode, between
+from horae.sentences import SentenceCode, between
 
 Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""
@@ -57,16 +57,14 @@ def check_moment(name: str, moment: Any) -> None:
     of_kind(name, moment, datetime, expected)
     if not has_zone(moment):
         raise InvalidRequest(
-            Sentence(f"{name} {quoted(moment)}: expected {expected}", SentenceCode.VALUE_NOT_TIME)
+            f"{name} {quoted(moment)}: expected {expected}", SentenceCode.VALUE_NOT_TIME
         )
     if not YEAR.low <= moment.year <= YEAR.high:
         raise InvalidRequest(
-            Sentence(
-                f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}",
-                SentenceCode.VALUE_YEAR,
-                least=YEAR.low,
-                most=YEAR.high,
-            )
+            f"{name} is {moment}; expected a year from {YEAR.low} to {YEAR.high}",
+            SentenceCode.VALUE_YEAR,
+            least=YEAR.low,
+            most=YEAR.high,
         )
 
 
@@ -85,18 +83,14 @@ def check_note(note: Any) -> None:
     of_kind("note", note, str, "a text")
     if len(note) > LONGEST_NOTE:
         raise InvalidRequest(
-            Sentence(
-                f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}",
-                SentenceCode.VALUE_TOO_LONG,
-                bound=str(LONGEST_NOTE),
-            )
+            f"note has {len(note):,} characters, expected at most {LONGEST_NOTE:,}",
+            SentenceCode.VALUE_TOO_LONG,
+            bound=str(LONGEST_NOTE),
         )
     if not is_storable(note):
         raise InvalidRequest(
-            Sentence(
-                f"note {quoted(note)} has a character that cannot be stored",
-                SentenceCode.VALUE_NOT_STORABLE,
-            )
+            f"note {quoted(note)} has a character that cannot be stored",
+            SentenceCode.VALUE_NOT_STORABLE,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from horae.errors import InvalidJobType, InvalidRequest, JobTypeAlreadyRegistered, UnknownJobType
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
@@ -142,12 +142,10 @@ class Registry:
         if name not in self.calendars:
             there = ", ".join(sorted(self.calendars)) or "none"
             raise InvalidRequest(
-                Sentence(
-                    f"exclude: unknown calendar function {quoted(name)}; registered here: {there}",
-                    SentenceCode.VALUE_CALENDAR,
-                    name=name,
-                    known=there,
-                )
+                f"exclude: unknown calendar function {quoted(name)}; registered here: {there}",
+                SentenceCode.VALUE_CALENDAR,
+                name=name,
+                known=there,
             )
 
     def add_built_in(self, job_type: JobType[Any]) -> None:

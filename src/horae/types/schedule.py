@@ -25,7 +25,7 @@ from horae.domain.schedules import (
 from horae.domain.times import Duration, Interval, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
-from horae.sentences import Sentence, SentenceCode, about, between
+from horae.sentences import SentenceCode, about, between
 from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
@@ -121,21 +121,17 @@ def trigger_of(given: TriggerKeywords) -> Trigger:
     """
     if ("cron" in given) == ("every" in given):
         raise InvalidRequest(
-            Sentence(
-                'a schedule needs either cron="0 3 * * *" or every="10m"',
-                SentenceCode.VALUE_CRON_OR_EVERY,
-            )
+            'a schedule needs either cron="0 3 * * *" or every="10m"',
+            SentenceCode.VALUE_CRON_OR_EVERY,
         )
     kind, other = ("cron", IntervalTrigger) if "cron" in given else ("every", CronTrigger)
     stray = next((name for name in sorted(other.options) if name in given), None)
     if stray is not None:
         raise InvalidRequest(
-            Sentence(
-                f"{stray}= cannot be combined with {kind}=",
-                SentenceCode.VALUE_NOT_WITH,
-                option=stray,
-                other=kind,
-            )
+            f"{stray}= cannot be combined with {kind}=",
+            SentenceCode.VALUE_NOT_WITH,
+            option=stray,
+            other=kind,
         )
     zone = of_kind(
         "timezone",

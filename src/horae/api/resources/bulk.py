@@ -114,10 +114,8 @@ def _filter(
     which = body.model_dump(exclude_none=True)
     if not which.keys() - NO_FILTERS and not body.all:
         raise InvalidRequest(
-            Sentence(
-                f"without a filter this would {action} every job; name a filter, or set all",
-                SentenceCode.VALUE_FILTER_MISSING,
-            )
+            f"without a filter this would {action} every job; name a filter, or set all",
+            SentenceCode.VALUE_FILTER_MISSING,
         )
     which["technical"] = actor.sees_values
     if actor.changes_all:

@@ -94,7 +94,7 @@ from horae.errors import (
 )
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Database, Reads, SameDatabase, conflicts_as_busy, repeatable
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import JobFilter, PastAttempt, logs, owed_hooks, reading, rescheduling
@@ -767,7 +767,7 @@ class Jobs:
         """
         if run_at is None and delay is None:
             raise InvalidRequest(
-                Sentence("name the new time: run_at or delay", SentenceCode.VALUE_RUN_AT_OR_DELAY)
+                "name the new time: run_at or delay", SentenceCode.VALUE_RUN_AT_OR_DELAY
             )
         when = StartOptions(run_at=run_at, delay=delay)
         job = self._read(job_id, owner)
@@ -1129,10 +1129,8 @@ class Jobs:
         run_at, delay = which.pop("run_at", None), which.pop("delay", None)
         if (run_at is None) == (delay is None):
             raise InvalidRequest(
-                Sentence(
-                    "name the new time of the jobs: either run_at or delay",
-                    SentenceCode.VALUE_RUN_AT_OR_DELAY,
-                )
+                "name the new time of the jobs: either run_at or delay",
+                SentenceCode.VALUE_RUN_AT_OR_DELAY,
             )
         given = StartOptions(run_at=run_at, delay=delay)
         when = given.run_at or self._database.autocommit(

@@ -16,7 +16,7 @@ from horae.domain.jobs import (
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import did_you_mean, quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Reads
 from horae.storage.jobs.search.searching import moment_in
 from horae.storage.operations import RecentDeployment, failures
@@ -74,11 +74,9 @@ def failures_since(
     length = parse_duration("since", period)
     if not timedelta() < length <= LONGEST_PERIOD:
         raise InvalidRequest(
-            Sentence(
-                f"since: expected more than zero and at most {LONGEST_PERIOD.days} d",
-                SentenceCode.VALUE_LENGTH,
-                days=LONGEST_PERIOD.days,
-            )
+            f"since: expected more than zero and at most {LONGEST_PERIOD.days} d",
+            SentenceCode.VALUE_LENGTH,
+            days=LONGEST_PERIOD.days,
         )
     deployed = reads.autocommit(failures.deployed, LONGEST_PERIOD.total_seconds())
     chosen: RecentDeployment | None = None
@@ -88,13 +86,11 @@ def failures_since(
         )
         if chosen is None:
             raise NotFound(
-                Sentence(
-                    f"there is no deployment {quoted(deployment)} in the last {LONGEST_PERIOD.days}"
-                    f" days{did_you_mean(deployment, [each.key for each in deployed])};"
-                    " `horae deployments` lists them",
-                    SentenceCode.DEPLOYMENT_MISSING,
-                    deployment=deployment,
-                )
+                f"there is no deployment {quoted(deployment)} in the last {LONGEST_PERIOD.days}"
+                f" days{did_you_mean(deployment, [each.key for each in deployed])};"
+                " `horae deployments` lists them",
+                SentenceCode.DEPLOYMENT_MISSING,
+                deployment=deployment,
             )
         now = reads.autocommit(moment_in, 0.0)
         length = min(now - chosen.at + length, LONGEST_PERIOD)

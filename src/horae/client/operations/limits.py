@@ -8,7 +8,7 @@ from horae.domain.limits import LimitNumbers, Window, numbers_of
 from horae.domain.names import limit_name
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Database, Use
 from horae.storage.operations import LimitView, limits
 from horae.types import Registry
@@ -50,13 +50,10 @@ class Limits:
         if before is not None and before.is_rate != numbers.is_rate:
             kind, other = ("rate", "concurrency") if before.is_rate else ("concurrency", "rate")
             raise InvalidRequest(
-                Sentence(
-                    f"limit {quoted(name)} is a {kind}, and cannot become a {other}"
-                    f" ({before.text})",
-                    SentenceCode.VALUE_KIND_OF_LIMIT,
-                    limit=name,
-                    kind=kind,
-                )
+                f"limit {quoted(name)} is a {kind}, and cannot become a {other} ({before.text})",
+                SentenceCode.VALUE_KIND_OF_LIMIT,
+                limit=name,
+                kind=kind,
             )
         return self._change("limit.set", name, numbers)
 
@@ -83,11 +80,9 @@ class Limits:
                 return view
         known = ", ".join(quoted(view.name) for view in views[:20]) or "none"
         raise NotFound(
-            Sentence(
-                f"there is no limit {quoted(name)}; known: {known}",
-                SentenceCode.REFUSED_LIMIT_MISSING,
-                limit=name,
-            )
+            f"there is no limit {quoted(name)}; known: {known}",
+            SentenceCode.REFUSED_LIMIT_MISSING,
+            limit=name,
         )
 
     def _declared_numbers(self) -> dict[str, LimitNumbers]:

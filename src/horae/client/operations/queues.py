@@ -13,7 +13,7 @@ from horae.domain.limits import Limit
 from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Database, Use
 from horae.storage.jobs import EVERY_QUEUE
 from horae.storage.queues import (
@@ -165,11 +165,9 @@ class Queues:
         queue_name(name)
         if not self._change("reset", name, self._with_check(declared_queues.reset)):
             raise NotFound(
-                Sentence(
-                    f"no deployed module declares the queue {quoted(name)}",
-                    SentenceCode.REFUSED_QUEUE_UNDECLARED,
-                    queue=name,
-                )
+                f"no deployed module declares the queue {quoted(name)}",
+                SentenceCode.REFUSED_QUEUE_UNDECLARED,
+                queue=name,
             )
         self._wakeup.send(Hint(HintKind.WORK))
 

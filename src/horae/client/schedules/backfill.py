@@ -11,7 +11,7 @@ from horae.domain.schedules import BackfillChanged, Timeline, gaps_of
 from horae.domain.schedules.run_times import run_times
 from horae.domain.times import MICROSECOND
 from horae.errors import InvalidRequest
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.schedules import (
     AppliedPlan,
     StoredSchedule,
@@ -106,26 +106,19 @@ def _find_times(
         )
     if rules.finish_trigger is not None:
         raise InvalidRequest(
-            Sentence(
-                "an interval counted from the finish has no past times to backfill; or set fixed",
-                SentenceCode.VALUE_BACKFILL_NEEDS_FIXED,
-            )
+            "an interval counted from the finish has no past times to backfill; or set fixed",
+            SentenceCode.VALUE_BACKFILL_NEEDS_FIXED,
         )
     start, end = wanted.start.astimezone(UTC), wanted.end.astimezone(UTC)
     if start >= end:
         raise InvalidRequest(
-            Sentence(
-                f"the range ends at {end}, which is not after its start, {start}",
-                SentenceCode.VALUE_BACKFILL_REVERSED,
-            )
+            f"the range ends at {end}, which is not after its start, {start}",
+            SentenceCode.VALUE_BACKFILL_REVERSED,
         )
     if end > row.now:
         raise InvalidRequest(
-            Sentence(
-                f"the range ends at {end}, in the future: the schedule itself runs the times to"
-                " come",
-                SentenceCode.VALUE_BACKFILL_LATER,
-            )
+            f"the range ends at {end}, in the future: the schedule itself runs the times to come",
+            SentenceCode.VALUE_BACKFILL_LATER,
         )
     # The schedule itself is about to decide later times that have come.
     end = min(end, (row.last_tick or row.created_at) + MICROSECOND)
@@ -135,13 +128,11 @@ def _find_times(
     number = runs.count(after, until) if after < until else 0
     if number > wanted.limit:
         raise InvalidRequest(
-            Sentence(
-                f"{number:,} nominal times from {start} to {end} are more than the limit of"
-                f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}",
-                SentenceCode.VALUE_BACKFILL_TOO_MANY,
-                count=number,
-                most=wanted.limit,
-            )
+            f"{number:,} nominal times from {start} to {end} are more than the limit of"
+            f" {wanted.limit:,}: choose a shorter range, or a limit of up to {LARGEST_LIMIT:,}",
+            SentenceCode.VALUE_BACKFILL_TOO_MANY,
+            count=number,
+            most=wanted.limit,
         )
     times: list[datetime] = []
     while len(times) < number and (moment := runs.after(times[-1] if times else after)):

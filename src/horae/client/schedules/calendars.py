@@ -12,7 +12,7 @@ from typing import Final
 from horae.domain.schedules import Rules, calendars_in
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.types import Registry
 
 AHEAD: Final = timedelta(days=400)
@@ -70,12 +70,10 @@ def past_days(rules: Rules, registry: Registry, start: datetime, end: datetime) 
     for name in calendars_in(rules.exclude):
         if name not in registry.calendars:
             raise InvalidRequest(
-                Sentence(
-                    f"the days that {name} excludes are asked of that function, which this process"
-                    " does not know; on the command line --app names the application",
-                    SentenceCode.VALUE_CALENDAR_ELSEWHERE,
-                    name=name,
-                )
+                f"the days that {name} excludes are asked of that function, which this process"
+                " does not know; on the command line --app names the application",
+                SentenceCode.VALUE_CALENDAR_ELSEWHERE,
+                name=name,
             )
         days |= _ask(name, registry, window)
     return frozenset(days)
@@ -89,10 +87,8 @@ def _ask(name: str, registry: Registry, days: Iterable[date]) -> set[date]:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise InvalidRequest(
-            Sentence(
-                f"calendar function {name} failed: {what}",
-                SentenceCode.VALUE_CALENDAR_FAILED,
-                name=name,
-                error=what,
-            )
+            f"calendar function {name} failed: {what}",
+            SentenceCode.VALUE_CALENDAR_FAILED,
+            name=name,
+            error=what,
         ) from error

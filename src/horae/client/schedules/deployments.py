@@ -31,7 +31,7 @@ from horae.client.schedules.definition import (
 from horae.domain.schedules import Activated, DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Database
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import check_backend_types, declared_queues
@@ -289,11 +289,9 @@ def scale(connection: Connection, key: str, min_replicas: int) -> Deployment:
     before = _lock(connection, key)
     if before.ended_at is not None:
         raise InvalidRequest(
-            Sentence(
-                f"deployment {key!r} has ended; deploy its module again",
-                SentenceCode.REFUSED_DEPLOYMENT_ENDED,
-                deployment=key,
-            )
+            f"deployment {key!r} has ended; deploy its module again",
+            SentenceCode.REFUSED_DEPLOYMENT_ENDED,
+            deployment=key,
         )
     after = deployments.scale(connection, before.id, min_replicas)
     for row in _schedules_of(connection, before):

@@ -31,7 +31,7 @@ from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, calendars_in
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.storage.engine import Database, Reads, Use
 from horae.storage.schedules import (
     AppliedPlan,
@@ -469,12 +469,10 @@ class Schedules:
         """Return the config in its stored form, checked by the type."""
         if isinstance(kind.parameters, MappedParameters):
             raise InvalidRequest(
-                Sentence(
-                    f"job type {kind.type!r} keeps its parameters in a table, so it cannot be"
-                    " scheduled",
-                    SentenceCode.VALUE_JOB_TYPE_NOT_SCHEDULABLE,
-                    type=kind.type,
-                )
+                f"job type {kind.type!r} keeps its parameters in a table, so it cannot be"
+                " scheduled",
+                SentenceCode.VALUE_JOB_TYPE_NOT_SCHEDULABLE,
+                type=kind.type,
             )
         of_kind("config", config, Mapping, "a mapping of the job's parameters")
         checked = kind.parameters.check(kind.type, config)

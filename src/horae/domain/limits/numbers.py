@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode, one_of
+from horae.sentences import SentenceCode, one_of
 
 Window: TypeAlias = Literal["bucket", "sliding"]
 OnReached: TypeAlias = Literal["wait", "discard"]
@@ -121,18 +121,14 @@ def numbers_of(
     stored: OnReached | None = "discard" if on_reached == "discard" else None
     if (rate is None) == (concurrency is None):
         raise InvalidRequest(
-            Sentence(
-                "a limit has either rate= or concurrency=; for both, declare two limits",
-                SentenceCode.VALUE_RATE_OR_CONCURRENCY,
-            )
+            "a limit has either rate= or concurrency=; for both, declare two limits",
+            SentenceCode.VALUE_RATE_OR_CONCURRENCY,
         )
     if concurrency is not None:
         if burst is not None or window is not None:
             raise InvalidRequest(
-                Sentence(
-                    "burst and window belong to a rate, not to a concurrency",
-                    SentenceCode.VALUE_ONLY_OF_RATE,
-                )
+                "burst and window belong to a rate, not to a concurrency",
+                SentenceCode.VALUE_ONLY_OF_RATE,
             )
         return LimitNumbers(concurrency=_amount("concurrency", concurrency), on_reached=stored)
     amount, period = _rate(rate)
@@ -141,10 +137,8 @@ def numbers_of(
     if window == "sliding":
         if burst is not None:
             raise InvalidRequest(
-                Sentence(
-                    'a sliding window has no burst; leave it out, or leave out window="sliding"',
-                    SentenceCode.VALUE_BURST_OF_SLIDING,
-                )
+                'a sliding window has no burst; leave it out, or leave out window="sliding"',
+                SentenceCode.VALUE_BURST_OF_SLIDING,
             )
         return LimitNumbers(amount=amount, period=period, window="sliding", on_reached=stored)
     return LimitNumbers(
@@ -161,31 +155,25 @@ def _rate(given: object) -> tuple[int, int]:
     found = _RATE.fullmatch(given) if isinstance(given, str) else None
     if found is None:
         raise InvalidRequest(
-            Sentence(
-                f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}",
-                SentenceCode.VALUE_RATE,
-            )
+            f"rate is {quoted(given)}, expected a number of starts per period: {RATE_FORMS}",
+            SentenceCode.VALUE_RATE,
         )
     amount, unit = int(found[1]), found[2]
     try:
         period = parse_duration("rate", unit if unit[0].isdigit() else f"1{unit}")
     except (InvalidInterval, InvalidRequest):
         raise InvalidRequest(
-            Sentence(
-                f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected"
-                f" {RATE_FORMS}",
-                SentenceCode.VALUE_RATE,
-            )
+            f"rate is {quoted(given)}, whose period {quoted(unit)} cannot be read; expected"
+            f" {RATE_FORMS}",
+            SentenceCode.VALUE_RATE,
         ) from None
     if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
         raise InvalidRequest(
-            Sentence(
-                f"rate is {quoted(given)}, expected at least 1 start per period of at most"
-                f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the"
-                " queue",
-                SentenceCode.VALUE_RATE_TOO_SMALL,
-                days=LONGEST_PERIOD.days,
-            )
+            f"rate is {quoted(given)}, expected at least 1 start per period of at most"
+            f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the"
+            " queue",
+            SentenceCode.VALUE_RATE_TOO_SMALL,
+            days=LONGEST_PERIOD.days,
         )
     return amount, period // MICROSECOND
 
@@ -193,12 +181,10 @@ def _rate(given: object) -> tuple[int, int]:
 def _amount(name: str, given: object) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
         raise InvalidRequest(
-            Sentence(
-                f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}",
-                SentenceCode.VALUE_BETWEEN,
-                least=1,
-                most=LARGEST_AMOUNT,
-            )
+            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}",
+            SentenceCode.VALUE_BETWEEN,
+            least=1,
+            most=LARGEST_AMOUNT,
         )
     return given
 

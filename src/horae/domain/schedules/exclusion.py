@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 CALENDAR: Final = "calendar:"
 """The prefix of an entry that names a calendar function."""
@@ -65,11 +65,9 @@ def excluded_spans(entries: tuple[str, ...], days: tuple[date, ...], zone: str) 
     """
     if len(entries) > MOST_ENTRIES:
         raise InvalidRequest(
-            Sentence(
-                f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}",
-                SentenceCode.VALUE_TOO_LONG,
-                bound=str(MOST_ENTRIES),
-            )
+            f"exclude has {len(entries):,} entries, expected at most {MOST_ENTRIES:,}",
+            SentenceCode.VALUE_TOO_LONG,
+            bound=str(MOST_ENTRIES),
         )
     read = [_span(entry, zone) for entry in entries if not entry.startswith(CALENDAR)]
     merged: list[Span] = []
@@ -98,19 +96,13 @@ def _span(entry: str, zone: str) -> Span:
             found = Span(_moment(first), _moment(last))
     except (OverflowError, ValueError):
         raise InvalidRequest(
-            Sentence(
-                f"exclude {quoted(entry)}: expected {_EXPECTED}",
-                SentenceCode.VALUE_EXCLUDE,
-                text=entry,
-            )
+            f"exclude {quoted(entry)}: expected {_EXPECTED}", SentenceCode.VALUE_EXCLUDE, text=entry
         ) from None
     if found.start >= found.end:
         raise InvalidRequest(
-            Sentence(
-                f"exclude {quoted(entry)}: the range ends before it begins",
-                SentenceCode.VALUE_EXCLUDE_REVERSED,
-                text=entry,
-            )
+            f"exclude {quoted(entry)}: the range ends before it begins",
+            SentenceCode.VALUE_EXCLUDE_REVERSED,
+            text=entry,
         )
     return found
 

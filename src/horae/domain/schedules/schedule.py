@@ -26,7 +26,7 @@ from horae.domain.schedules.trigger import IntervalTrigger, Trigger
 from horae.domain.times import LONGEST_DURATION, Interval
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode, between, one_of
+from horae.sentences import SentenceCode, between, one_of
 
 ScheduleId = NewType("ScheduleId", int)
 DeploymentId = NewType("DeploymentId", int)
@@ -259,11 +259,9 @@ class Rules:
             )
         if self.max_retries is not None and self.max_retries < 0:
             raise InvalidRequest(
-                Sentence(
-                    f"max_retries {self.max_retries}: expected 0 or more, or None for no limit",
-                    SentenceCode.VALUE_AT_LEAST,
-                    bound="0",
-                )
+                f"max_retries {self.max_retries}: expected 0 or more, or None for no limit",
+                SentenceCode.VALUE_AT_LEAST,
+                bound="0",
             )
         if self.backoff not in get_args(Growth):
             raise InvalidRequest(one_of("backoff", self.backoff, get_args(Growth)))
@@ -278,12 +276,10 @@ class Rules:
         ):
             if value != default:
                 raise InvalidRequest(
-                    Sentence(
-                        f"{name} {quoted(value.value)}: expected {default.value}: an interval"
-                        " counted from the finish has no times that could pass; or set fixed",
-                        SentenceCode.VALUE_NEEDS_FIXED,
-                        expected=default.value,
-                    )
+                    f"{name} {quoted(value.value)}: expected {default.value}: an interval"
+                    " counted from the finish has no times that could pass; or set fixed",
+                    SentenceCode.VALUE_NEEDS_FIXED,
+                    expected=default.value,
                 )
 
     @property

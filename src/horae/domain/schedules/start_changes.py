@@ -22,7 +22,7 @@ from horae.domain.schedules.skipping import gaps_of
 from horae.domain.schedules.tick import Reason
 from horae.domain.schedules.timeline import Timeline
 from horae.errors import InvalidRequest
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 
 def change_start(
@@ -56,10 +56,8 @@ def _set_next_start(
     _refuse_if_disabled(snapshot, "next_start")
     if snapshot.executing:
         raise InvalidRequest(
-            Sentence(
-                "next_start cannot be set while a run executes: its end sets it",
-                SentenceCode.VALUE_WHILE_RUNNING,
-            )
+            "next_start cannot be set while a run executes: its end sets it",
+            SentenceCode.VALUE_WHILE_RUNNING,
         )
     start = max(wanted, now)
     if snapshot.rules.finish_trigger is not None:
@@ -81,11 +79,9 @@ def _request_skip(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     if snapshot.rules.finish_trigger is not None:
         if snapshot.executing or snapshot.next_start is None:
             raise InvalidRequest(
-                Sentence(
-                    "skip_next cannot be set while a run executes: the next time is counted from"
-                    " its end",
-                    SentenceCode.VALUE_WHILE_RUNNING,
-                )
+                "skip_next cannot be set while a run executes: the next time is counted from"
+                " its end",
+                SentenceCode.VALUE_WHILE_RUNNING,
             )
         nominal = max(snapshot.next_start, now)
         requested = OneTimeChange(skip_until=nominal, reason=Reason.REQUESTED)
@@ -135,10 +131,8 @@ def _next_run(rules: Rules, mark: datetime) -> datetime:
     nominal = RunTimes(Timeline.of(rules), gaps_of(rules, None)).after(mark)
     if nominal is None:
         raise InvalidRequest(
-            Sentence(
-                "there is no next run: the schedule's times are over, or all are excluded",
-                SentenceCode.VALUE_NO_NEXT_RUN,
-            )
+            "there is no next run: the schedule's times are over, or all are excluded",
+            SentenceCode.VALUE_NO_NEXT_RUN,
         )
     return nominal
 
@@ -146,9 +140,7 @@ def _next_run(rules: Rules, mark: datetime) -> datetime:
 def _refuse_if_disabled(snapshot: ScheduleSnapshot, what: str) -> None:
     if snapshot.disabled is not None:
         raise InvalidRequest(
-            Sentence(
-                f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume"
-                " it first",
-                SentenceCode.VALUE_WHILE_DISABLED,
-            )
+            f"{what} has no effect on a schedule that is disabled ({snapshot.disabled}); resume"
+            " it first",
+            SentenceCode.VALUE_WHILE_DISABLED,
         )

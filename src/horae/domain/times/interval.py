@@ -60,7 +60,7 @@ class Interval:
         parts = read_interval(str(value))
         if problem := _problem_with(parts):
             raise InvalidInterval(
-                Sentence(f"interval {quoted(value)}: {problem}", problem.code, text=str(value))
+                f"interval {quoted(value)}: {problem}", problem.code, text=str(value)
             )
         return cls(*parts)
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from horae.errors import InvalidInterval
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
@@ -110,9 +110,7 @@ def write_interval(amounts: Amounts) -> str:
 
 def _refusal(text: str, problem: str) -> InvalidInterval:
     return InvalidInterval(
-        Sentence(
-            f"interval {quoted(text)}: {problem}; expected one {_EXAMPLES}",
-            SentenceCode.VALUE_INTERVAL,
-            text=text,
-        )
+        f"interval {quoted(text)}: {problem}; expected one {_EXAMPLES}",
+        SentenceCode.VALUE_INTERVAL,
+        text=text,
     )

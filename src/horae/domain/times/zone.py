@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 DAY: Final = 86_400
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,11 +54,9 @@ def load_zone(key: str) -> tzinfo:
         return UTC
     if key not in _packaged_names() and key not in zone_names():
         raise InvalidRequest(
-            Sentence(
-                f"unknown time zone {quoted(key)}: {_instead_of(key)}",
-                SentenceCode.VALUE_ZONE,
-                zone=key,
-            )
+            f"unknown time zone {quoted(key)}: {_instead_of(key)}",
+            SentenceCode.VALUE_ZONE,
+            zone=key,
         )
     try:
         return ZoneInfo(key)

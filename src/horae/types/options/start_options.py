@@ -37,7 +37,7 @@ from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
@@ -80,12 +80,10 @@ def _moment(name: str, given: Any) -> datetime:
         raise InvalidRequest(f"{name} {quoted(moment)} has no time zone; use an aware datetime")
     if moment.year not in _YEARS:
         raise InvalidRequest(
-            Sentence(
-                f"{name} {moment}: expected a year from {_YEARS[0]} to {_YEARS[-1]}",
-                SentenceCode.VALUE_YEAR,
-                least=_YEARS[0],
-                most=_YEARS[-1],
-            )
+            f"{name} {moment}: expected a year from {_YEARS[0]} to {_YEARS[-1]}",
+            SentenceCode.VALUE_YEAR,
+            least=_YEARS[0],
+            most=_YEARS[-1],
         )
     return moment
 
@@ -102,11 +100,9 @@ def _delay(given: Any) -> Duration:
     delay = parse_duration("delay", given)
     if abs(delay) > LONGEST_DURATION:
         raise InvalidRequest(
-            Sentence(
-                f"delay {delay}: it must not be longer than 100 years",
-                SentenceCode.VALUE_INTERVAL_TOO_LONG,
-                text=str(given),
-            )
+            f"delay {delay}: it must not be longer than 100 years",
+            SentenceCode.VALUE_INTERVAL_TOO_LONG,
+            text=str(given),
         )
     return delay
 

@@ -49,7 +49,7 @@ def range_of(value: str) -> ValueRange | None:
         found = ValueRange(low.strip(), high.strip())
     if not (found.low or found.high):
         raise InvalidRequest(
-            Sentence("the range has neither a beginning nor an end", SentenceCode.QUERY_RANGE_EMPTY)
+            "the range has neither a beginning nor an end", SentenceCode.QUERY_RANGE_EMPTY
         )
     return found
 
@@ -77,20 +77,15 @@ def time_of(field: Field, value: str, zone: tzinfo) -> InTime:
     end_ = None if high is None else high[0 if ends.strictly else 1]
     if isinstance(start_, DayAgo) and start_.days < 0:
         raise InvalidRequest(
-            Sentence(
-                "that is after today; write >=today for the jobs of today",
-                SentenceCode.QUERY_AFTER_TODAY,
-            )
+            "that is after today; write >=today for the jobs of today",
+            SentenceCode.QUERY_AFTER_TODAY,
         )
     if start_ is not None and end_ is not None and _is_not_before(start_, end_):
         raise InvalidRequest(
-            Sentence(
-                f"{quoted(ends.low)} is not before {quoted(ends.high)}; write the earlier one"
-                " first",
-                SentenceCode.QUERY_RANGE_REVERSED,
-                low=ends.low,
-                high=ends.high,
-            )
+            f"{quoted(ends.low)} is not before {quoted(ends.high)}; write the earlier one first",
+            SentenceCode.QUERY_RANGE_REVERSED,
+            low=ends.low,
+            high=ends.high,
         )
     return InTime(field, start_, end_)
 

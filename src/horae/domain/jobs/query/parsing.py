@@ -198,22 +198,16 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
     if not value.text:
         if operator is None:
             raise InvalidRequest(
-                Sentence(
-                    "expected a term such as owner:alice after the -", SentenceCode.QUERY_MINUS
-                )
+                "expected a term such as owner:alice after the -", SentenceCode.QUERY_MINUS
             )
         raise InvalidRequest(
-            Sentence(
-                f"the value is missing; write it after {operator} without a space",
-                SentenceCode.QUERY_VALUE_MISSING,
-                operator=operator,
-            )
+            f"the value is missing; write it after {operator} without a space",
+            SentenceCode.QUERY_VALUE_MISSING,
+            operator=operator,
         )
     if name is None:
         if len(value.items) > 1 and '"' in value.text:
-            raise InvalidRequest(
-                Sentence("put the whole text in quotes", SentenceCode.QUERY_ONE_VALUE)
-            )
+            raise InvalidRequest("put the whole text in quotes", SentenceCode.QUERY_ONE_VALUE)
         number = value.text.removeprefix("#")
         if not value.is_quoted and _is_id(number):
             return HasId((int(number),))
@@ -222,21 +216,16 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
     if operator != ":":
         if field not in _WITH_ORDER:
             raise InvalidRequest(
-                Sentence(
-                    f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{found['value']}",
-                    SentenceCode.QUERY_OPERATOR,
-                    operator=operator,
-                    fields=", ".join(_WITH_ORDER),
-                    instead=f"{name}:{found['value']}",
-                )
+                f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{found['value']}",
+                SentenceCode.QUERY_OPERATOR,
+                operator=operator,
+                fields=", ".join(_WITH_ORDER),
+                instead=f"{name}:{found['value']}",
             )
         value = _Value(operator + value.text, value.is_quoted, ())
     if len(value.items) > 1 and '"' in found["value"] and field not in _WITH_LIST:
         raise InvalidRequest(
-            Sentence(
-                f"{name} takes one value; put the whole of it in quotes",
-                SentenceCode.QUERY_ONE_VALUE,
-            )
+            f"{name} takes one value; put the whole of it in quotes", SentenceCode.QUERY_ONE_VALUE
         )
     if field is None:
         return HasParameter(_path(name), _literals(value))
@@ -275,38 +264,29 @@ def _path(field: str) -> tuple[str, ...]:
         hint = "; a parameter is params.NAME:value" if field.startswith("param") else ""
         meant = did_you_mean(field, map(str, Field))
         raise InvalidRequest(
-            Sentence(
-                f"there is no field {quoted(field)}{meant}; fields are {_FIELDS}{hint}; put a text"
-                " that contains a colon in quotes",
-                SentenceCode.QUERY_FIELD_UNKNOWN,
-                field=quoted(field),
-                meant=most_similar(field, map(str, Field)),
-                fields=_FIELDS,
-            )
+            f"there is no field {quoted(field)}{meant}; fields are {_FIELDS}{hint}; put a text"
+            " that contains a colon in quotes",
+            SentenceCode.QUERY_FIELD_UNKNOWN,
+            field=quoted(field),
+            meant=most_similar(field, map(str, Field)),
+            fields=_FIELDS,
         )
     if not all(names):
         raise InvalidRequest(
-            Sentence(
-                "expected params.NAME, or params.NAME.NAME for a value within a parameter",
-                SentenceCode.QUERY_PATH,
-            )
+            "expected params.NAME, or params.NAME.NAME for a value within a parameter",
+            SentenceCode.QUERY_PATH,
         )
     if "\\" in field:
         # SQLite 3.45 and later read `pass\u0077ord` in a path as `password`, which may be a secret.
         raise InvalidRequest(
-            Sentence(
-                "a name in the path of a parameter cannot have a backslash; write it without"
-                " escapes",
-                SentenceCode.QUERY_PATH,
-            )
+            "a name in the path of a parameter cannot have a backslash; write it without escapes",
+            SentenceCode.QUERY_PATH,
         )
     if len(names) > MOST_NAMES:
         raise InvalidRequest(
-            Sentence(
-                f"the path of a parameter has at most {MOST_NAMES} names",
-                SentenceCode.QUERY_PATH_TOO_LONG,
-                most=MOST_NAMES,
-            )
+            f"the path of a parameter has at most {MOST_NAMES} names",
+            SentenceCode.QUERY_PATH_TOO_LONG,
+            most=MOST_NAMES,
         )
     return tuple(names)
 
@@ -337,10 +317,7 @@ def _is_id(text: str) -> bool:
 def _ids(_field: Field, value: _Value) -> Condition:
     if not value.items or not all(_is_id(item) for item, _ in value.items):
         raise InvalidRequest(
-            Sentence(
-                "expected the number of a job, such as id:4711, or id:4711,4712",
-                SentenceCode.QUERY_JOB,
-            )
+            "expected the number of a job, such as id:4711, or id:4711,4712", SentenceCode.QUERY_JOB
         )
     return HasId(tuple(int(item) for item, _ in value.items))
 
@@ -348,7 +325,7 @@ def _ids(_field: Field, value: _Value) -> Condition:
 def _group(_field: Field, value: _Value) -> Condition:
     if not _is_id(value.text):
         raise InvalidRequest(
-            Sentence("expected the number of a group, such as group:12", SentenceCode.QUERY_GROUP)
+            "expected the number of a group, such as group:12", SentenceCode.QUERY_GROUP
         )
     return InGroup(int(value.text))
 
@@ -356,10 +333,8 @@ def _group(_field: Field, value: _Value) -> Condition:
 def _names(field: Field, value: _Value) -> Condition:
     if not value.items or not all(item for item, _ in value.items):
         raise InvalidRequest(
-            Sentence(
-                "a name is missing; names are separated by one comma, without spaces",
-                SentenceCode.QUERY_NAME_MISSING,
-            )
+            "a name is missing; names are separated by one comma, without spaces",
+            SentenceCode.QUERY_NAME_MISSING,
         )
     texts: list[str] = []
     prefixes: list[str] = []
@@ -368,24 +343,18 @@ def _names(field: Field, value: _Value) -> Condition:
         text = item.removesuffix("*") if may_begin else item
         if len(text) > LONGEST_NAME:
             raise InvalidRequest(
-                Sentence(
-                    f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible",
-                    SentenceCode.VALUE_TOO_LONG,
-                    bound=str(LONGEST_NAME),
-                )
+                f"the value has {len(text)} characters; at most {LONGEST_NAME} are possible",
+                SentenceCode.VALUE_TOO_LONG,
+                bound=str(LONGEST_NAME),
             )
         if may_begin and "*" in text:
             raise InvalidRequest(
-                Sentence(
-                    "* is allowed only at the end; put a value that contains it in quotes",
-                    SentenceCode.QUERY_STAR,
-                )
+                "* is allowed only at the end; put a value that contains it in quotes",
+                SentenceCode.QUERY_STAR,
             )
         if not text:
             raise InvalidRequest(
-                Sentence(
-                    "expected the beginning of a name before the *", SentenceCode.QUERY_STAR_ALONE
-                )
+                "expected the beginning of a name before the *", SentenceCode.QUERY_STAR_ALONE
             )
         (texts if text == item else prefixes).append(text)
     return Is(field, tuple(texts), tuple(prefixes))
@@ -395,13 +364,11 @@ def _states(field: Field, value: _Value) -> Condition:
     for item, _ in value.items or (("", False),):
         if item not in list(JobState):
             raise InvalidRequest(
-                Sentence(
-                    f"the state is unknown{did_you_mean(item, map(str, JobState))}; allowed are"
-                    f" {', '.join(JobState)}",
-                    SentenceCode.QUERY_STATE,
-                    meant=most_similar(item, map(str, JobState)),
-                    states=", ".join(JobState),
-                )
+                f"the state is unknown{did_you_mean(item, map(str, JobState))}; allowed are"
+                f" {', '.join(JobState)}",
+                SentenceCode.QUERY_STATE,
+                meant=most_similar(item, map(str, JobState)),
+                states=", ".join(JobState),
             )
     return Is(field, tuple(item for item, _ in value.items))
 
@@ -414,22 +381,17 @@ def _durations(field: Field, value: _Value) -> Condition:
     ends = range_of(value.text)
     if ends is None:
         raise InvalidRequest(
-            Sentence(
-                "expected a range of durations, such as >30s, <5m or 30s..5m",
-                SentenceCode.QUERY_DURATION,
-            )
+            "expected a range of durations, such as >30s, <5m or 30s..5m",
+            SentenceCode.QUERY_DURATION,
         )
     least = parse_duration(field, ends.low) if ends.low else None
     most = parse_duration(field, ends.high) if ends.high else None
     if least is not None and most is not None and least > most:
         raise InvalidRequest(
-            Sentence(
-                f"{quoted(ends.low)} is longer than {quoted(ends.high)}; write the shorter one"
-                " first",
-                SentenceCode.QUERY_LONGER_FIRST,
-                low=ends.low,
-                high=ends.high,
-            )
+            f"{quoted(ends.low)} is longer than {quoted(ends.high)}; write the shorter one first",
+            SentenceCode.QUERY_LONGER_FIRST,
+            low=ends.low,
+            high=ends.high,
         )
     return Lasted(field, least, most, strictly=ends.strictly)
 
@@ -446,10 +408,8 @@ def _attempts(_field: Field, value: _Value) -> Condition:
         most = None if most is None else most - 1
     if most is not None and most < (least or 0):
         raise InvalidRequest(
-            Sentence(
-                "there is no such number of attempts; write the smaller number first",
-                SentenceCode.QUERY_NO_SUCH_NUMBER,
-            )
+            "there is no such number of attempts; write the smaller number first",
+            SentenceCode.QUERY_NO_SUCH_NUMBER,
         )
     return Attempted(least, most)
 
@@ -457,10 +417,8 @@ def _attempts(_field: Field, value: _Value) -> Condition:
 def _number(text: str) -> int:
     if not (_is_id(text) and int(text) <= _MOST_ATTEMPTS):
         raise InvalidRequest(
-            Sentence(
-                "expected a number of attempts, such as attempts:3 or attempts>=3",
-                SentenceCode.QUERY_NUMBER,
-            )
+            "expected a number of attempts, such as attempts:3 or attempts>=3",
+            SentenceCode.QUERY_NUMBER,
         )
     return int(text)
 
