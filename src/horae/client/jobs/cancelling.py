@@ -29,7 +29,7 @@ class JobCanceller:
         hooks: Hooks,
         groups: GroupCanceller,
         *,
-        may_wait: bool,
+        may_wait: bool = True,
     ) -> None:
         """`may_wait` False: raise `TryAgain` instead of waiting for another transaction, and call
         `on_cancelled` on other threads.

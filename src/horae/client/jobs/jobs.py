@@ -180,7 +180,7 @@ class JobCount:
 class Jobs:
     """Start, watch and cancel jobs. See `AsyncJobs` for coroutines."""
 
-    def __init__(  # noqa: PLR0913 - the parts of an application
+    def __init__(
         self,
         database: Database,
         registry: Registry,
@@ -190,31 +190,23 @@ class Jobs:
         keep: timedelta,
         inline: RunsInline | None = None,
         limits: JobLimits = USUAL,
-        reads: Reads | None = None,
-        may_wait: bool = True,
-        inserts: SharedInserts | None = None,
         observers: Sequence[Observer[Starting]] = (),
     ) -> None:
-        """`inline` runs jobs in this thread; without it, none can be started with `sync`. `reads`:
-        where lists are read, such as a replica; by default the database.
+        """`inline` runs jobs in this thread; without it, none can be started with `sync`.
 
-        `may_wait` False: a call raises `TryAgain` instead of waiting for another transaction, and
-        calls `on_cancelled` on other threads. `inserts`: inserts that it shares with other clients.
         `observers`: what observes the calls that start jobs.
         """
         self._database, self._registry, self._live, self._wakeup = database, registry, live, wakeup
         self._keep, self._inline, self.limits = keep, inline, limits
-        self._may_wait = may_wait
-        self.reads: Reads = reads or database
-        self.inserts = inserts or SharedInserts(database, wakeup)
+        self.may_wait = True
+        self.reads: Reads = database
+        self.inserts = SharedInserts(database, wakeup)
         self.observers = observers
         self._same_database = SameDatabase(database)
         self._hooks = Hooks(database, registry)
         self.waits = BodyWaits(database, live)
         self._groups = GroupCanceller(database, live, wakeup)
-        self._canceller = JobCanceller(
-            database, live, wakeup, self._hooks, self._groups, may_wait=may_wait
-        )
+        self.canceller = JobCanceller(database, live, wakeup, self._hooks, self._groups)
 
     def listing_from(self, reads: Reads) -> "Jobs":
         """Return a client whose lists are read from `reads`; all else stays on the database."""
@@ -223,20 +215,17 @@ class Jobs:
         return other
 
     def without_waiting(self) -> "Jobs":
-        """Return a client for coroutines, which must not occupy the few threads of the database."""
-        return Jobs(
-            self._database,
-            self._registry,
-            self._live,
-            self._wakeup,
-            keep=self._keep,
-            inline=self._inline,
-            limits=self.limits,
-            reads=self.reads,
-            may_wait=False,
-            inserts=self.inserts,
-            observers=self.observers,
+        """Return a client for coroutines, which must not occupy the few threads of the database.
+
+        It raises `TryAgain` instead of waiting for another transaction, and calls `on_cancelled` on
+        other threads.
+        """
+        other = copy(self)
+        other.may_wait = False
+        other.canceller = JobCanceller(
+            self._database, self._live, self._wakeup, self._hooks, self._groups, may_wait=False
         )
+        return other
 
     @typed_start
     def start(
@@ -413,7 +402,7 @@ class Jobs:
         return self._until_done(attempt)
 
     def _until_done(self, operation: Callable[[], T]) -> T:
-        if self._may_wait:
+        if self.may_wait:
             return with_retries(operation, self.limits.contention)
         return once(operation)
 
@@ -696,7 +685,7 @@ class Jobs:
         job = self._read(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        return self._canceller.cancel(job, by or owner_of(owner))
+        return self.canceller.cancel(job, by or owner_of(owner))
 
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays
@@ -1027,7 +1016,7 @@ class Jobs:
             then = None if then_id is None else self._database.autocommit(reading.get, then_id)
             if then is None or then.ended:
                 raise GroupNotCancellable(group.id)
-            self._canceller.cancel(then, who)
+            self.canceller.cancel(then, who)
             group = self.get_group(group_id, owner=owner)
         return group
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -106,16 +107,16 @@ class Schedules:
         registry: Registry,
         wakeup: WakeupChannel,
         on_created: Callable[[Collection[int]], None],
-        reads: Reads | None = None,
     ) -> None:
-        """`reads`: where lists are read, such as a replica; by default the database."""
         self._database, self._registry, self._wakeup = database, registry, wakeup
         self._on_created = on_created
-        self._reads: Reads = reads or database
+        self.reads: Reads = database
 
     def listing_from(self, reads: Reads) -> "Schedules":
         """Return a client whose lists are read from `reads`; all else stays on the database."""
-        return Schedules(self._database, self._registry, self._wakeup, self._on_created, reads)
+        other = copy(self)
+        other.reads = reads
+        return other
 
     def add(
         self,
@@ -341,7 +342,7 @@ class Schedules:
         """List all schedules or those of a module, by module and name; unreadable ones are only
         logged.
         """
-        return views_of(self._reads, self._reads.autocommit(reading.all_of, module))
+        return views_of(self.reads, self.reads.autocommit(reading.all_of, module))
 
     def statistics(self, reference: Reference) -> Statistics:
         """Return the statistics of the ended runs, of which each succeeded, failed or crashed."""
@@ -371,7 +372,7 @@ class Schedules:
         for each in decisions:
             if each not in list(Decision):
                 raise InvalidRequest(f"decision {quoted(each)}: expected {', '.join(Decision)}")
-        found = self._reads.autocommit(
+        found = self.reads.autocommit(
             ticks.page, self.get(reference).id, page_length(limit), before, decisions
         )
         started = [entry.newest_job for entry in found.ticks if entry.newest_job is not None]
@@ -389,7 +390,7 @@ class Schedules:
         """
         if moment is not None:
             check_moment("moment", moment)
-        return why_of(self._reads, schedules_row(self._database, reference), moment)
+        return why_of(self.reads, schedules_row(self._database, reference), moment)
 
     def lanes(self, schedule_ids: Collection[int], *, hours: int = 24) -> ScheduleLanes:
         """Return what became of the times of some schedules in the last `hours`, and what comes.
@@ -402,7 +403,7 @@ class Schedules:
                 f"{len(schedule_ids):,} schedules and {hours:,} hours: expected at most"
                 f" {MOST_LANES} schedules and {LONGEST} hours"
             )
-        return lanes_of(self._reads, schedule_ids, hours)
+        return lanes_of(self.reads, schedule_ids, hours)
 
     def preview(
         self,
@@ -429,7 +430,7 @@ class Schedules:
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
         """Return runs that failed or crashed, of one schedule or of all, the newest first."""
         schedule_id = None if reference is None else self.get(reference).id
-        return self._reads.autocommit(reading.failed_runs, schedule_id, page_length(limit))
+        return self.reads.autocommit(reading.failed_runs, schedule_id, page_length(limit))
 
     def _alter(
         self, row: StoredSchedule, config: Mapping[str, Any] | None, options: ScheduleKeywords

@@ -10,7 +10,6 @@ the next run of its schedule.
 import json
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final
 
 from opentelemetry import context as contexts
@@ -112,12 +111,7 @@ class StartSpan:
             tracing.propagator.inject(starting.meta, context)
         self._token = contexts.attach(context)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """End the span and count the jobs."""
         contexts.detach(self._token)
         now = time.time_ns()
@@ -188,12 +182,7 @@ class RunSpan:
                     start_time=begin,
                 ).end(now)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the span with the outcome of the attempt."""
         if self._token is not None:
             contexts.detach(self._token)
@@ -239,12 +228,7 @@ class SettleSpans:
         """Note the time."""
         self._began = time.time_ns()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         """Add the spans of what is written."""
         now = time.time_ns()
         for run in self._settling.runs:
