@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Timeout
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -86,7 +86,36 @@ class _Delivery:
     target: AlertTarget
     undelivered: Undelivered
     next_try: float = 0.0
-    under_way: "Future[tuple[set[str], str | None]] | None" = field(default=None)
+    under_way: "Future[tuple[set[str], str | None]] | None" = None
+
+    @property
+    def has_notices(self) -> bool:
+        """Whether it has notices that are not sent yet."""
+        return bool(self.undelivered.notices)
+
+    def seconds_to_wait(self) -> float:
+        """Return the seconds until the target is due for a try, or may have answered."""
+        if self.under_way is not None:
+            return 1.0
+        return max(SHORTEST_WAIT, self.next_try - time.monotonic())
+
+    def end(self, sent: set[str], problem: str | None) -> None:
+        """Note what was sent, and why not more; then the next try has to wait."""
+        self.under_way, undelivered = None, self.undelivered
+        undelivered.notices = [each for each in undelivered.notices if each.id not in sent]
+        if problem is None:
+            undelivered.failures = 0
+            return
+        pause = min(FIRST_PAUSE * 2**undelivered.failures, LONGEST_PAUSE)
+        undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
+        self.next_try = time.monotonic() + pause
+        log.error(
+            "%s has not taken %s, next try within %.0f s: %s",
+            self.target.name,
+            counted(len(undelivered.notices), "notice"),
+            pause,
+            problem,
+        )
 
 
 def now_of_machine() -> datetime:
@@ -149,20 +178,13 @@ class Watch:
         """Look, tell and wait until stopped. `told`: gets each notice as well."""
         every = self._pace.length("every").total_seconds()
         while not stop.is_set():
-            began = time.monotonic()
+            next_look = time.monotonic() + every
             for notice in self.look():
                 if told is not None:
                     told(notice)
             self.deliver()
-            while (left := began + every - time.monotonic()) > 0:
-                # Until a target is due for a try, or may have answered.
-                waits = [
-                    1.0
-                    if delivery.under_way
-                    else max(SHORTEST_WAIT, delivery.next_try - time.monotonic())
-                    for delivery in self._deliveries
-                    if delivery.undelivered.notices
-                ]
+            while (left := next_look - time.monotonic()) > 0:
+                waits = [each.seconds_to_wait() for each in self._deliveries if each.has_notices]
                 if stop.wait(min(left, *waits, LONGEST_PAUSE)):
                     break
                 self.deliver(with_pings=False)
@@ -203,21 +225,24 @@ class Watch:
             waiting = delivery.undelivered.notices[:AT_ONCE]
             if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
                 delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
-        pinging: list[tuple[Ping, Future[None]]] = []
+
+        pinging = dict[int, Future[None]]()
         # Not while something is wrong, not even if it has not lasted long enough.
         if with_pings and self.is_well and not self._is_away:
+            pinging = self._pinging
             for number, ping in enumerate(self._pings):
-                before = self._pinging.get(number)
-                if before is None or before.done():
-                    self._pinging[number] = self._senders.submit(ping.ping)
-                pinging.append((ping, self._pinging[number]))
+                if number not in pinging or pinging[number].done():
+                    pinging[number] = self._senders.submit(ping.ping)
+
         for delivery in self._deliveries:
-            self._collect(delivery, end)
-        for ping, future in pinging:
-            with log.guard("%s has failed: %s", ping.name), suppress(Timeout):
+            if delivery.under_way is not None:
+                with suppress(Timeout):
+                    delivery.end(*delivery.under_way.result(max(0.0, end - time.monotonic())))
+        for number, future in pinging.items():
+            with log.guard("%s has failed: %s", self._pings[number].name), suppress(Timeout):
                 future.result(max(0.0, end - time.monotonic()))
         self._save()
-        return not any(delivery.undelivered.notices for delivery in self._deliveries)
+        return not any(delivery.has_notices for delivery in self._deliveries)
 
     def close(self) -> None:
         """Close the connection to the database."""
@@ -265,29 +290,6 @@ class Watch:
                 return sent, error_text(error)
             sent.add(notice.id)
         return sent, None
-
-    def _collect(self, delivery: _Delivery, end: float) -> None:
-        if delivery.under_way is None:
-            return
-        try:
-            sent, problem = delivery.under_way.result(max(0.0, end - time.monotonic()))
-        except Timeout:
-            return
-        delivery.under_way, undelivered = None, delivery.undelivered
-        undelivered.notices = [notice for notice in undelivered.notices if notice.id not in sent]
-        if problem is None:
-            undelivered.failures = 0
-            return
-        pause = min(FIRST_PAUSE * 2**undelivered.failures, LONGEST_PAUSE)
-        undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
-        delivery.next_try = time.monotonic() + pause
-        log.error(
-            "%s has not taken %s, next try within %.0f s: %s",
-            delivery.target.name,
-            counted(len(undelivered.notices), "notice"),
-            pause,
-            problem,
-        )
 
     def _save(self) -> None:
         if self._file is not None:
