@@ -61,24 +61,23 @@ class Rescuer:
         reports = self.reports(
             [claim.id for claim, _, state, _ in lost if state is JobState.STARTED]
         )
-        for claim, node, state, crashes in lost:
-            begun = self.begun_by(node)
+        for claim, node, stored_state, crashes in lost:
+            begun, state, settlement = self.begun_by(node), stored_state, None
+            has_begun = begun.may_include(claim)
             if state is not JobState.STARTED:
-                never = () if begun.may_include(claim) else (claim.id,)
-                ended.extend(
-                    settling.release(connection, node, [(claim.id, claim.lease)], never).runs
-                )
-                result.append(Rescued(claim, node, None, state))
-            elif begun.may_include(claim):
+                never = () if has_begun else (claim.id,)
+                ended += settling.release(connection, node, [(claim.id, claim.lease)], never).runs
+            elif not has_begun:
+                unbegun.append(claim)
+                state = JobState.PENDING
+            else:
                 if begun.has_succeeded(claim):
                     settlement = decide(claim, Succeeded(), Backoff(), self.rng)
                 else:
                     settlement = self._crash(claim, node, crashes, reports.get(claim.id))
-                ended.extend(settling.settle(connection, node, [settlement], self.age).runs)
-                result.append(Rescued(claim, node, settlement, settlement.state))
-            else:
-                unbegun.append(claim)
-                result.append(Rescued(claim, node, None, JobState.PENDING))
+                ended += settling.settle(connection, node, [settlement], self.age).runs
+                state = settlement.state
+            result.append(Rescued(claim, node, settlement, state))
         if unbegun:
             claims.hand_back(connection, unbegun)
         return result, ended
