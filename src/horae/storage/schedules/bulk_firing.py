@@ -173,23 +173,26 @@ def plan_ahead(connection: Connection, ids: Collection[int]) -> dict[int, Planne
 
 def _plan_one(connection: Connection, row: StoredSchedule) -> PlannedFire | None:
     due = row.next_start
-    snapshot = None if due is None or not row.enabled else snapshot_if_readable(row)
+    if due is None or not row.enabled:
+        return None
+    snapshot = snapshot_if_readable(row)
+    if snapshot is None or snapshot.change is not None:
+        return None
+    rules = snapshot.rules
+    if rules.finish_trigger or rules.overlap is Overlap.ALLOW_ALL:
+        return None
+
+    # These statements suffice for a plan that only fires one nominal time, on time.
+    made = plan(snapshot, Due(), due, _UNUSED)
+    decided = [(tick.decision, tick.reason) for tick in made.ticks]
     if (
-        snapshot is None
-        or due is None
-        or snapshot.rules.finish_trigger
-        or snapshot.rules.overlap is Overlap.ALLOW_ALL
+        made.stop is not None
+        or made.disabled is not None
+        or decided != [(Decision.FIRED, Reason.ON_TIME)]
     ):
         return None
-    if snapshot.change is not None:
-        return None
-    made = plan(snapshot, Due(), due, _UNUSED)
-    # These statements suffice for a plan that only fires one nominal time, on time.
-    if made.stop is not None or made.disabled is not None or len(made.ticks) != 1:
-        return None
-    if (made.ticks[0].decision, made.ticks[0].reason) != (Decision.FIRED, Reason.ON_TIME):
-        return None
-    until = due + min(ON_TIME_WITHIN, snapshot.rules.catch_up_window)
+
+    until = due + min(ON_TIME_WITHIN, rules.catch_up_window)
     values = run_values(row, made)
     nominal = json_moment(connection, values["nominal"])
     moments = {
@@ -218,6 +221,7 @@ def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -
     valid = [item for item, row in unchanged if row.due_in <= 0 and row.now < item.until]
     if not valid:
         return BulkFired((), not_yet_due)
+
     now, ids = rows[0].now, [item.after.id for item in valid]
     added = connection.execute(ADD_JOBS, {"rows": _array(item.job for item in valid), "ids": ids})
     tokens = {row.schedule_id: JobId(row.id) for row in added}
@@ -225,6 +229,7 @@ def fire(connection: Connection, planned: Sequence[PlannedFire], node: NodeId) -
     changes = _array(f'{item.changes},"job":{tokens[item.after.id]}}}' for item in valid)
     for statement in (START, COUNT_START, ADD_TICKS):
         connection.execute(statement, {"rows": changes, "ids": ids, "now": now, "node": node})
+
     applied = [
         AppliedPlan(
             item.after._replace(run_token=tokens[item.after.id], started_at=now, now=now),

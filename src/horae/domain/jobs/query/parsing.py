@@ -247,13 +247,12 @@ def _value(written: str) -> _Value:
         items.append((_ESCAPE.sub(r"\1", part[1:-1]) if is_quoted else part, is_quoted))
         place = item.end()
     is_whole = place == len(written) and not written.endswith(",")
-    if '"' not in written:
-        return _Value(written, is_quoted=False, items=tuple(items) if is_whole else ())
     if not is_whole:
-        raise InvalidRequest(_QUOTES)
-    if len(items) == 1:
-        return _Value(*items[0], items=tuple(items))
-    return _Value(written, is_quoted=False, items=tuple(items))
+        if '"' in written:
+            raise InvalidRequest(_QUOTES)
+        items = []
+    text, is_quoted = items[0] if len(items) == 1 else (written, False)
+    return _Value(text, is_quoted, tuple(items))
 
 
 def _path(field: str) -> tuple[str, ...]:
