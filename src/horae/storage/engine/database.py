@@ -369,6 +369,8 @@ class Database(BuiltAnewInChild):
         event.listen(engine, "do_connect", self._refuse_if_closed)
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", opening.prepare)
+            if not engine.dialect.is_async:
+                event.listen(engine, "handle_error", opening.close_interrupted)
             if self._file is not None:
                 event.listen(engine, "do_connect", self._file.make)
                 event.listen(engine, "connect", self._file.note_opened)
@@ -525,10 +527,8 @@ def _connect_watched(
 
 _AUTOCOMMIT: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None},
-    SQLITE: {
-        "execution_options": {opening.BEGIN_OPTION: opening.NONE},
-        "pool_reset_on_return": None,
-    },
+    # Transactions use this pool as well, so one that a Ctrl-C left open is rolled back here.
+    SQLITE: {"execution_options": {opening.BEGIN_OPTION: opening.NONE}},
 }
 _AT_ONCE: Final[dict[str, dict[str, Any]]] = {
     POSTGRESQL: {},

@@ -11,12 +11,16 @@ state at the start. `NONE` makes each statement a transaction of its own.
 import random
 import re
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
+from itertools import repeat
+from operator import floordiv, methodcaller
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, ExceptionContext
 from sqlalchemy.exc import OperationalError
 
 from horae.storage.engine.sqlite.body_turns import BEGIN_IMMEDIATELY, TURNS, BodyTurns
@@ -40,9 +44,14 @@ class DriverConnection(sqlite3.Connection):
     """A connection of Python's `sqlite3`, whose `commit` can be replaced (see `commit_guard`)."""
 
 
-def now() -> int:
-    """Return the time of a SQLite database's clock: microseconds since 1970."""
-    return time.time_ns() // 1000
+now: Callable[[], int] = map(
+    floordiv, iter(partial(methodcaller("time_ns"), time), None), repeat(1000)
+).__next__
+"""Returns the time of a SQLite database's clock: microseconds since 1970.
+
+It is made of built-in functions: Python raises a Ctrl-C or a time limit that came during a
+statement at the next line of Python, and SQLite replaces what its functions raise by an error.
+"""
 
 
 @contextmanager
@@ -95,8 +104,19 @@ def register_clock(connection: Any) -> None:
 
     With `deterministic`, SQLite calls it once for each statement instead of once for each row.
     """
-    # The lambda binds late on purpose.
-    connection.create_function("horae_now", 0, lambda: now(), deterministic=True)  # noqa: PLW0108
+    clock = partial(methodcaller("now"), sys.modules[__name__])
+    connection.create_function("horae_now", 0, clock, deterministic=True)
+
+
+def close_interrupted(context: ExceptionContext) -> None:
+    """Close the cursor of a statement after which a Ctrl-C was raised (a listener of errors).
+
+    SQLAlchemy closes only the connection then, and SQLite keeps its lock until the cursor is
+    deleted, which the traceback refers to: in a console that is the last error, and stays.
+    """
+    statement = context.execution_context
+    if statement is not None and not isinstance(context.original_exception, Exception):
+        statement.cursor.close()
 
 
 def begins(engine: Engine) -> bool:
