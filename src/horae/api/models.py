@@ -121,6 +121,11 @@ class OfValues:
 
 HIDDEN: Final = "not shown to viewers"
 """What a viewer reads in place of a text that may repeat parameters."""
+AnyOfValues = Annotated[Any, OfValues()]
+TextOfValues = Annotated[str | None, OfValues()]
+HiddenText = Annotated[str | None, OfValues(HIDDEN)]
+SentenceOfValues = Annotated[OptionalSentence, OfValues()]
+StoredSentenceOfValues = Annotated[StoredSentence, OfValues()]
 V = TypeVar("V", bound=BaseModel)
 
 

@@ -1,11 +1,10 @@
 """Groups of failures in responses."""
 
 from datetime import datetime
-from typing import Annotated
 
 from pydantic import AliasPath, Field
 
-from horae.api.models import OfValues, StoredSentence, View
+from horae.api.models import StoredSentenceOfValues, TextOfValues, View
 from horae.domain.jobs import JobId
 
 
@@ -52,13 +51,13 @@ class ErrorGroupItem(View):
         )
     )
     sample_job: int = Field(validation_alias=AliasPath("sample", "job_id"))
-    error: Annotated[str | None, OfValues()] = Field(
+    error: TextOfValues = Field(
         validation_alias=AliasPath("sample", "error"), description="The text of the latest failure."
     )
-    error_sentence: Annotated[StoredSentence, OfValues()] = Field(
+    error_sentence: StoredSentenceOfValues = Field(
         None, validation_alias=AliasPath("sample", "error")
     )
-    traceback: Annotated[str | None, OfValues()] = Field(
+    traceback: TextOfValues = Field(
         validation_alias=AliasPath("sample", "traceback"),
         description="The end of the traceback of the latest failure.",
     )

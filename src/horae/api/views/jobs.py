@@ -12,7 +12,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
-from horae.api.models import HIDDEN, OfValues, SentenceItem, StoredSentence, View, sentence_item
+from horae.api.models import (
+    HIDDEN,
+    AnyOfValues,
+    HiddenText,
+    OfValues,
+    SentenceItem,
+    StoredSentenceOfValues,
+    TextOfValues,
+    View,
+    sentence_item,
+)
 from horae.client.jobs import JobCount, JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
@@ -61,7 +71,7 @@ class JobView(View):
     human_readable_error: Annotated[
         str, BeforeValidator(lambda text: text or ""), OfValues(HIDDEN)
     ] = Field(description="Why the job failed, for its owner; empty otherwise.")
-    human_readable_error_sentence: Annotated[StoredSentence, OfValues()] = Field(
+    human_readable_error_sentence: StoredSentenceOfValues = Field(
         None, validation_alias="human_readable_error"
     )
     created_on: datetime = Field(validation_alias="created_at")
@@ -88,16 +98,14 @@ class JobView(View):
     priority: int = Field(description="Higher starts first.")
     attempt: int = Field(description="Which attempt this is, from 1; 0 before the first.")
     max_attempts: int
-    retry_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
+    retry_reason: HiddenText = Field(
         None,
         description=(
             "Why the job is pending again; its next attempt is due at `due_on`. Null for other"
             " jobs."
         ),
     )
-    retry_reason_sentence: Annotated[StoredSentence, OfValues()] = Field(
-        None, validation_alias="retry_reason"
-    )
+    retry_reason_sentence: StoredSentenceOfValues = Field(None, validation_alias="retry_reason")
     expires_on: datetime | None = Field(
         None,
         validation_alias="expires_at",
@@ -125,7 +133,7 @@ class JobView(View):
 class ListedJob(JobView):
     """A job as in a list."""
 
-    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
+    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
     error_line: Annotated[str | None, BeforeValidator(_first_line), OfValues()] = Field(
         None,
         validation_alias="error",
@@ -136,19 +144,19 @@ class ListedJob(JobView):
 class JobDetail(JobView):
     """A job as on its own page."""
 
-    params: Annotated[Any, OfValues()] = Field(
+    params: AnyOfValues = Field(
         None, description="The parameters, secret ones masked; null where the type is unknown here."
     )
-    result: Annotated[Any, OfValues()] = Field(None, description="What the job returned.")
-    error: Annotated[str | None, OfValues()] = Field(
+    result: AnyOfValues = Field(None, description="What the job returned.")
+    error: TextOfValues = Field(
         None, description="Why the job failed, for its developer; shown to staff."
     )
-    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
-    unique_key: Annotated[str | None, OfValues()] = None
+    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
+    unique_key: TextOfValues = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
     retried_as: int | None = Field(None, description="The newest job that retries this one.")
     weight: int = Field(1, description="How much the job counts under the limits of its type.")
-    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
+    waiting_reason: HiddenText = Field(
         None, description="Why a pending job has not started, in one sentence."
     )
     waiting_reason_sentence: Annotated[SentenceItem | None, OfValues()] = None
@@ -190,9 +198,9 @@ class AttemptView(View):
             "`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
         )
     )
-    error: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
-    error_sentence: Annotated[StoredSentence, OfValues()] = Field(None, validation_alias="error")
-    traceback: Annotated[str | None, OfValues()] = Field(description="Shown to staff.")
+    error: TextOfValues = Field(description="Shown to staff.")
+    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
+    traceback: TextOfValues = Field(description="Shown to staff.")
 
 
 class AttemptList(View):

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import AliasPath, BeforeValidator, Field, create_model
 
 from horae.api.models import (
-    HIDDEN,
+    AnyOfValues,
+    HiddenText,
     OfValues,
     OptionalSentence,
+    SentenceOfValues,
+    TextOfValues,
     View,
     attributes,
     without_parts,
@@ -108,7 +111,7 @@ class SkipItem(View):
 class _WithParameters(ScheduleItem):
     """A schedule with the parameters of its jobs."""
 
-    params: Annotated[Any, OfValues()] = Field(
+    params: AnyOfValues = Field(
         None, description="The parameters of its jobs, secret ones masked; null if unknown here."
     )
 
@@ -178,12 +181,10 @@ class ScheduleDetail(_WithRules):
     )
     moved_start: datetime | None = Field(description="When the next run starts once, instead.")
     backfill_next: datetime | None = Field(description="The first past time that waits to be run.")
-    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
+    waiting_reason: HiddenText = Field(
         description="Why the run in progress has not started, if it is pending."
     )
-    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
-        validation_alias="waiting_reason"
-    )
+    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
 
 
 class BackfillResult(View):
@@ -231,12 +232,8 @@ class TickItem(View):
     decided_by: str | None = Field(
         description="The node that decided; null for a decision by a user."
     )
-    waiting_reason: Annotated[str | None, OfValues(HIDDEN)] = Field(
-        description="Why its run has not started, if it is pending."
-    )
-    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
-        validation_alias="waiting_reason"
-    )
+    waiting_reason: HiddenText = Field(description="Why its run has not started, if it is pending.")
+    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
 
 
 class TickList(View):
@@ -314,11 +311,9 @@ class WhyItem(View):
     decided_by: str | None
     job_id: int | None
     job_state: str | None
-    job_error: Annotated[str | None, OfValues(HIDDEN)]
-    waiting_reason: Annotated[str | None, OfValues(HIDDEN)]
-    waiting_reason_sentence: Annotated[OptionalSentence, OfValues()] = Field(
-        validation_alias="waiting_reason"
-    )
+    job_error: HiddenText
+    waiting_reason: HiddenText
+    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
     blocked_by: int | None = Field(description="The job of the run that was in progress.")
     disabled_reason: str | None
     paused_by: str | None
@@ -404,8 +399,8 @@ class FailedRunItem(View):
     started_on: datetime = Field(validation_alias="started_at")
     finished_on: datetime = Field(validation_alias="finished_at")
     outcome: str = Field(description="`failed`, `timed_out` or `crashed`.")
-    error: Annotated[str | None, OfValues()]
-    traceback: Annotated[str | None, OfValues()]
+    error: TextOfValues
+    traceback: TextOfValues
 
 
 class FailedRunList(View):

@@ -29,7 +29,6 @@ from horae.quoting import quoted
 from horae.sentences import SentenceCode, between, one_of
 
 ScheduleId = NewType("ScheduleId", int)
-DeploymentId = NewType("DeploymentId", int)
 
 DEFAULT_RETRY_PERIOD: Final = Interval.parse("5m")
 """The wait after the first failure of an interval, as in TimescaleDB."""

@@ -1,15 +1,15 @@
 """`/api/audit/`: who changed what."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
 from horae.api.models import (
+    AnyOfValues,
     Instant,
-    OfValues,
     RequestModel,
     Storable,
     StoredSentence,
@@ -75,10 +75,10 @@ class AuditItem(View):
     channel: str | None = Field(
         description="The channel of the request: `dashboard`, `http`, `cli` or `python`."
     )
-    before: Annotated[Any, OfValues()] = Field(
+    before: AnyOfValues = Field(
         None, description="The changed values before; null for something new."
     )
-    after: Annotated[Any, OfValues()] = Field(
+    after: AnyOfValues = Field(
         None, description="The changed values after; null for something deleted."
     )
 
