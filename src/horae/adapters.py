@@ -6,8 +6,8 @@ The client library of Redis is imported only if a setting names a Redis server.
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from horae.errors import ConfigurationError
 from horae.live import DatabaseLiveStore, LiveStore
+from horae.optional_packages import packages_required
 from horae.settings import Settings
 from horae.storage.engine import Database, ReadReplica, identity_of, normalised
 from horae.wakeup import LocalChannel, SilentChannel, WakeupChannel
@@ -79,15 +79,12 @@ class Adapters:
 
     def _access(self, url: str) -> "RedisAccess":
         """Return the access to a server, one for each URL, so that a failure is logged once."""
-        try:
+        with packages_required(
+            {"redis"},
+            "redis (HORAE_REDIS): the client library of Redis is not installed: pip install"
+            " 'horae[redis]'",
+        ):
             from horae.redis_access.access import RedisAccess
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "redis":
-                raise
-            raise ConfigurationError(
-                "redis (HORAE_REDIS): the client library of Redis is not installed: pip install"
-                " 'horae[redis]'"
-            ) from error
         if url not in self._servers:
             # No other database has the same prefix: each has a job 1, and a cancel is found by the
             # id of its job. A given prefix replaces the hash of an SQLite file, which processes may

@@ -3,12 +3,12 @@
 Imports no web framework, so that a program which only starts jobs neither loads nor needs one.
 """
 
-from collections.abc import Awaitable, Callable, Generator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias
 
-from horae.errors import ConfigurationError
 from horae.forking import ForkSafeLock
+from horae.optional_packages import packages_required
 
 WEB_PACKAGES: Final = frozenset({"fastapi", "h11", "prometheus_client", "starlette", "uvicorn"})
 """The packages that the extra `web` installs, by the names under which they are imported."""
@@ -18,18 +18,13 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-@contextmanager
-def web_packages_required() -> Generator[None]:
+def web_packages_required() -> AbstractContextManager[None]:
     """Raise `ConfigurationError` if the block imports a missing package of the extra `web`."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in WEB_PACKAGES:
-            raise
-        raise ConfigurationError(
-            "the HTTP API needs its packages: pip install 'horae[web]', or run the node without"
-            " it: `horae run --no-api`"
-        ) from error
+    return packages_required(
+        WEB_PACKAGES,
+        "the HTTP API needs its packages: pip install 'horae[web]', or run the node without it:"
+        " `horae run --no-api`",
+    )
 
 
 class Interface(Protocol):

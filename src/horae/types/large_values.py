@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from horae.errors import ConfigurationError, HoraeError, Unavailable
 from horae.guarded_log import guarded_log
+from horae.optional_packages import packages_required
 
 STORED: Final = "$stored"
 """The key of the object that refers to a stored value, with the key of the value."""
@@ -45,17 +46,14 @@ class LargeValues:
 
     def __init__(self, url: str, over: int) -> None:
         """Raise `ConfigurationError` if fsspec, or what it needs for this URL, is not installed."""
-        try:
+        with packages_required(
+            {"fsspec"},
+            "large_values (HORAE_LARGE_VALUES) needs a library: pip install 'horae[files]'",
+        ):
             from fsspec.core import url_to_fs  # type: ignore[import-untyped]
             from fsspec.implementations.local import (  # type: ignore[import-untyped]
                 LocalFileSystem,
             )
-        except ModuleNotFoundError as error:
-            if error.name is None or not error.name.startswith("fsspec"):
-                raise
-            raise ConfigurationError(
-                "large_values (HORAE_LARGE_VALUES) needs a library: pip install 'horae[files]'"
-            ) from error
         try:
             found: tuple[Any, str] = url_to_fs(url)
         except (ImportError, ValueError) as error:

@@ -6,7 +6,7 @@ Celery has no type annotations, so what is taken from here has the type `Any`.
 from importlib import import_module
 from typing import Any
 
-from horae.errors import ConfigurationError
+from horae.optional_packages import packages_required
 
 
 def celery_module(name: str) -> Any:
@@ -14,9 +14,7 @@ def celery_module(name: str) -> Any:
 
     Raises `ConfigurationError` if it is not installed.
     """
-    try:
+    with packages_required(
+        {name.partition(".")[0]}, "Celery is not installed: pip install 'horae[celery]'"
+    ):
         return import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != name.partition(".")[0]:
-            raise
-        raise ConfigurationError("Celery is not installed: pip install 'horae[celery]'") from error

@@ -4,13 +4,11 @@
 nothing is patched. Invariant: whatever OpenTelemetry raises is logged, and no job fails by it.
 """
 
-from horae.errors import ConfigurationError
+from horae.optional_packages import packages_required
 
-try:
+with packages_required(
+    {"opentelemetry"}, "OpenTelemetry is not installed: pip install 'horae[otel]'"
+):
     from horae.contrib.otel.instrumentation import instrument, uninstrument
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "opentelemetry":
-        raise
-    raise ConfigurationError("OpenTelemetry is not installed: pip install 'horae[otel]'") from error
 
 __all__ = ["instrument", "uninstrument"]

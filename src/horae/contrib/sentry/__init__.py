@@ -6,13 +6,9 @@ body ran, and has one even if its process was killed. Invariants: an event has n
 and no local variable; whatever the SDK raises is logged, and no job fails by it.
 """
 
-from horae.errors import ConfigurationError
+from horae.optional_packages import packages_required
 
-try:
+with packages_required({"sentry_sdk"}, "sentry-sdk is not installed: pip install 'horae[sentry]'"):
     from horae.contrib.sentry.instrumentation import instrument, uninstrument
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "sentry_sdk":
-        raise
-    raise ConfigurationError("sentry-sdk is not installed: pip install 'horae[sentry]'") from error
 
 __all__ = ["instrument", "uninstrument"]

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from horae.errors import ConfigurationError, HoraeError
+from horae.errors import HoraeError
+from horae.optional_packages import packages_required
 
 SEALED: Final = "$sealed"
 """The key of the object that stands for a sealed value, with its token as the value."""
@@ -25,15 +26,12 @@ class Sealer:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raise `ConfigurationError` if the library that encrypts is not installed."""
-        try:
+        with packages_required(
+            {"cryptography"},
+            "secret_keys (HORAE_SECRET_KEYS) needs a library that encrypts: pip install"
+            " 'horae[crypto]'",
+        ):
             from cryptography.fernet import Fernet, MultiFernet
-        except ModuleNotFoundError as error:
-            if error.name is None or not error.name.startswith("cryptography"):
-                raise
-            raise ConfigurationError(
-                "secret_keys (HORAE_SECRET_KEYS) needs a library that encrypts: pip install"
-                " 'horae[crypto]'"
-            ) from error
         self._keys = tuple(keys)
         self._fernet = MultiFernet([Fernet(key) for key in keys])
 
