@@ -13,7 +13,7 @@ from horae.api.security.channel import note_channel
 from horae.api.services import Services
 from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 log = guarded_log("horae.api")
 
@@ -57,14 +57,10 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
 
 def _not_logged_in(services: Services) -> NotAuthenticated:
     if services.custom_authenticate is None:
-        return NotAuthenticated(
-            Sentence("authentication required", SentenceCode.REFUSED_NOT_LOGGED_IN)
-        )
+        return NotAuthenticated("authentication required", SentenceCode.REFUSED_NOT_LOGGED_IN)
     return NotAuthenticated(
-        Sentence(
-            "log in to the application, which authenticates the users of Horae",
-            SentenceCode.REFUSED_NOT_LOGGED_IN_THERE,
-        )
+        "log in to the application, which authenticates the users of Horae",
+        SentenceCode.REFUSED_NOT_LOGGED_IN_THERE,
     )
 
 
@@ -75,11 +71,7 @@ def changer_of(actor: Authenticated) -> Actor:
     """Require an actor who may start jobs and change some; raises `PermissionDenied`."""
     if not actor.changes_own:
         raise PermissionDenied(
-            Sentence(
-                f"{actor.id!r} has read-only access",
-                SentenceCode.REFUSED_READ_ONLY,
-                actor=actor.id,
-            )
+            f"{actor.id!r} has read-only access", SentenceCode.REFUSED_READ_ONLY, actor=actor.id
         )
     return actor
 
@@ -87,9 +79,7 @@ def changer_of(actor: Authenticated) -> Actor:
 def reader_of(actor: Authenticated) -> Actor:
     """Require an actor who may see everything; raises `PermissionDenied`."""
     if not actor.sees_all:
-        raise PermissionDenied(
-            Sentence("only staff may see this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
-        )
+        raise PermissionDenied("only staff may see this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
     return actor
 
 
@@ -97,7 +87,7 @@ def staff_of(actor: Authenticated) -> Actor:
     """Require an actor who may change everything; raises `PermissionDenied`."""
     if not actor.changes_all:
         raise PermissionDenied(
-            Sentence("only staff may change this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+            "only staff may change this", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF
         )
     return actor
 

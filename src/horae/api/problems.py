@@ -43,7 +43,7 @@ from horae.errors import (
     UnknownJobType,
 )
 from horae.guarded_log import guarded_log
-from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
+from horae.sentences import Sentence, SentenceCode, Value, invalid_value, sentence_of
 from horae.storage.engine import is_of_server, is_transient
 from horae.storage.schedules import UnreadableSchedule
 
@@ -61,8 +61,17 @@ class Refused(HoraeError):
     status = 400
     code = "ERROR_INVALID_REQUEST"
 
-    def __init__(self, detail: str, *, status: int | None = None, code: str | None = None) -> None:
-        super().__init__(detail)
+    def __init__(
+        self,
+        detail: str,
+        sentence: SentenceCode | None = None,
+        /,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        **values: Value,
+    ) -> None:
+        super().__init__(detail, sentence, **values)
         self.status = status or self.status
         self.code = code or self.code
 

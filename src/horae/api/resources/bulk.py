@@ -14,7 +14,7 @@ from horae.api.services import Services
 from horae.api.views import JobDetail, JobView
 from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
 from horae.errors import InvalidRequest
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 MOST_NAMES: Final = 1_000
 """Maximum number of types or queues in one filter."""
@@ -122,14 +122,12 @@ def _filter(
         return which
     if action is BulkAction.DELETE:
         raise PermissionDenied(
-            Sentence("only staff may delete jobs", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+            "only staff may delete jobs", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF
         )
     if body.owner not in (None, actor.id):
         raise PermissionDenied(
-            Sentence(
-                "jobs of other owners may be changed only by staff",
-                SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF,
-            )
+            "jobs of other owners may be changed only by staff",
+            SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF,
         )
     which["owner"] = actor.id
     if action is BulkAction.RETRY:

@@ -20,7 +20,7 @@ from horae.api.services import Services
 from horae.api.views import response_model_of
 from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 from horae.types import ApiError, JobType, Registry
 from horae.types.documentation import description_of
 from horae.types.options import StartOptions
@@ -63,22 +63,18 @@ def not_startable(services: Services, actor: Actor, name: str) -> HoraeError:
     public = ", ".join(sorted(each.type for each in registry if each.public)) or "none"
     if actor.sees_all and name in registry.by_name:
         return PermissionDenied(
-            Sentence(
-                f"job type {quoted(name)} is not public, so it cannot be started over HTTP (public:"
-                f" {public}); declare it with public=True, or start it in Python or with `horae"
-                f" jobs start {name}`",
-                SentenceCode.REFUSED_TYPE_NOT_PUBLIC,
-                type=name,
-                public=public,
-            ),
+            f"job type {quoted(name)} is not public, so it cannot be started over HTTP (public:"
+            f" {public}); declare it with public=True, or start it in Python or with `horae"
+            f" jobs start {name}`",
+            SentenceCode.REFUSED_TYPE_NOT_PUBLIC,
+            type=name,
+            public=public,
             code="ERROR_JOB_TYPE_NOT_PUBLIC",
         )
     return Refused(
-        Sentence(
-            f"unknown job type {quoted(name)} (public: {public})",
-            SentenceCode.VALUE_JOB_TYPE,
-            type=name,
-        ),
+        f"unknown job type {quoted(name)} (public: {public})",
+        SentenceCode.VALUE_JOB_TYPE,
+        type=name,
         code=RESPONSES[UnknownJobType][1],
     )
 

@@ -38,7 +38,7 @@ from horae.domain.jobs import Field as JobField
 from horae.domain.jobs import Query as JobSearch
 from horae.domain.storable import storable
 from horae.errors import InvalidRequest
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 MOST_IDS: Final = 10_000
 """Maximum number of IDs in one request."""
@@ -302,7 +302,7 @@ async def list_logs(
     job = await services.jobs.get(job_id, owner=actor.reading_as)
     if not actor.sees_values:
         raise PermissionDenied(
-            Sentence("log lines are shown to staff", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF)
+            "log lines are shown to staff", SentenceCode.REFUSED_TO_OTHERS_THAN_STAFF
         )
     return LogLines.model_validate(await services.jobs.logs(job.id, **query.model_dump()))
 
@@ -326,11 +326,9 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
             kind = services.registry.find(ended.type)
             if kind is not None and not kind.public:
                 raise PermissionDenied(
-                    Sentence(
-                        f"jobs of type {ended.type!r} cannot be started over HTTP",
-                        SentenceCode.REFUSED_TYPE_NOT_STARTABLE,
-                        type=ended.type,
-                    )
+                    f"jobs of type {ended.type!r} cannot be started over HTTP",
+                    SentenceCode.REFUSED_TYPE_NOT_STARTABLE,
+                    type=ended.type,
                 )
         job = await services.jobs.retry(job_id, owner=actor.changing_as)
     return await detail_of(services, actor, job)
@@ -383,11 +381,8 @@ def _query_of(text: str | None, zone: str, actor: Actor) -> JobSearch | None:
                 isinstance(condition, Is) and condition.field is JobField.KEY
             ):
                 raise PermissionDenied(
-                    Sentence(
-                        "viewers cannot search for parameters, keys, errors or texts without a"
-                        " field",
-                        SentenceCode.REFUSED_SEARCH_OF_VIEWERS,
-                    )
+                    "viewers cannot search for parameters, keys, errors or texts without a field",
+                    SentenceCode.REFUSED_SEARCH_OF_VIEWERS,
                 )
     return query
 

@@ -16,7 +16,7 @@ from horae.api.security import sessions
 from horae.api.security.authentication import BuiltIn, address_of
 from horae.api.security.sessions import CookieScope
 from horae.api.services import Services
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import SentenceCode
 
 router = APIRouter(prefix="/api/session", tags=["session"])
 
@@ -70,16 +70,15 @@ async def log_in(request: Request, response: Response, services: ServicesHere, l
     built_in = services.authenticate
     if not isinstance(built_in, BuiltIn) or not built_in.tokens:
         raise Refused(
-            Sentence(
-                "log-in by token is not set up; see HORAE_TOKENS", SentenceCode.REFUSED_NO_TOKENS
-            ),
+            "log-in by token is not set up; see HORAE_TOKENS",
+            SentenceCode.REFUSED_NO_TOKENS,
             code="ERROR_NO_TOKENS",
         )
     secret = login.token.get_secret_value()
     actor = built_in.find(secret)
     if actor is None:
         await built_in.throttle.wrong(address_of(request))
-        raise NotAuthenticated(Sentence("unknown token", SentenceCode.REFUSED_TOKEN_UNKNOWN))
+        raise NotAuthenticated("unknown token", SentenceCode.REFUSED_TOKEN_UNKNOWN)
     scope = CookieScope.of(request)
     sessions.set_cookie(response, scope, await built_in.begin(scope, secret))
     return Me.model_validate(actor)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from horae.api import problems
 from horae.api.security.exposure import is_allowed
 from horae.api.security.origin import SAFE_METHODS, host_name, is_same_site
-from horae.sentences import Sentence, SentenceCode, sentence_of
+from horae.sentences import SentenceCode, sentence_of
 
 MOST_DIGITS: Final = 18
 """Maximum number of digits of a content length; Python refuses to parse thousands of digits."""
@@ -109,11 +109,9 @@ class RequestGuard:
 def too_large(limit: int) -> problems.Refused:
     """Return the error for a body above the limit."""
     return problems.Refused(
-        Sentence(
-            f"the body is larger than {limit} bytes; see HORAE_MAX_BODY",
-            SentenceCode.REFUSED_TOO_LARGE,
-            most=limit,
-        ),
+        f"the body is larger than {limit} bytes; see HORAE_MAX_BODY",
+        SentenceCode.REFUSED_TOO_LARGE,
+        most=limit,
         status=413,
         code=problems.STATUS_CODES[413],
     )
