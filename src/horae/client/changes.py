@@ -17,12 +17,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
 from horae.domain.storable import storable
 from horae.quoting import cut
+from horae.storage.engine import Statement
 from horae.storage.operations import change_log
 from horae.types.logs import current_claim
 
@@ -143,11 +144,11 @@ def _set(variable: ContextVar[Any], value: object) -> Generator[None]:
 
 
 def with_entry(
-    statement: Callable[Concatenate[Connection, P], T],
+    statement: Statement[P, T],
     change: LoggedChange | None = None,
     *,
     changed: Callable[[T], bool] = lambda _: True,
-) -> Callable[Concatenate[Connection, P], T]:
+) -> Statement[P, T]:
     """Wrap a statement so that its audit entry is written in the same transaction.
 
     Nothing is written unless the statement `changed` something. Without a `change` an entry is

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine, MetaData, QueuePool, create_engine
 from sqlalchemy.dialects import sqlite as sqlite_dialect
@@ -21,7 +21,7 @@ from sqlalchemy.schema import CreateTable
 
 from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
-from horae.storage.engine import is_busy
+from horae.storage.engine import Statement, is_busy
 from horae.storage.engine.connections import ClosingPool
 from horae.storage.engine.sqlite import make_file, mode_beside, register_clock
 
@@ -62,13 +62,7 @@ class SideCar(BuiltAnewInChild):
             "sqlite://", creator=self._connect, poolclass=ClosingPool, max_overflow=-1
         )
 
-    def run(
-        self,
-        statement: Callable[Concatenate[Connection, P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    def run(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement`, twice if the file was lost; raises `DatabaseBusy` if it stays locked."""
         call = partial(self._attempt, lambda connection: statement(connection, *args, **kwargs))
         identity = self._open()

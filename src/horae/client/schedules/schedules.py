@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 from typing_extensions import Unpack
@@ -33,7 +33,7 @@ from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, 
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Reads, Use
+from horae.storage.engine import Database, Reads, Statement, Use
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
@@ -528,9 +528,9 @@ class Schedules:
         self,
         action: str,
         reference: Reference,
-        statement: Callable[Concatenate[Connection, P], T],
+        statement: Statement[P, T],
         changed: Callable[[T], bool] = lambda _: True,
-    ) -> Callable[Concatenate[Connection, P], T]:
+    ) -> Statement[P, T]:
         """Return a statement that also records what it has changed about a schedule."""
         read = partial(snapshot, reference=reference, registry=self._registry)
         change = LoggedChange.of(f"schedule.{action}", str(reference), read)

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert  # its ON CONFLICT has the sam
 
 from horae.storage.engine.caller_threads import CallerThreads, Use
 from horae.storage.engine.constants import Keyword, constant
-from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.database import Database, Statement, side_car_path
 from horae.storage.engine.dialect import (
     NUMBERED_ONCE,
     POSTGRESQL,
@@ -133,6 +133,7 @@ __all__ = [
     "Reads",
     "Returning",
     "SameDatabase",
+    "Statement",
     "TextList",
     "Threads",
     "Use",

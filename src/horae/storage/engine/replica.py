@@ -1,15 +1,14 @@
 """A read replica for lists: a standby of the primary, whose lag the operator answers for."""
 
 import time
-from collections.abc import Callable
-from typing import Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from horae.errors import ConfigurationError
 from horae.guarded_log import guarded_log
-from horae.storage.engine.database import Database
+from horae.storage.engine.database import Database, Statement
 from horae.storage.engine.dialect import POSTGRESQL
 from horae.storage.engine.failures import DATABASE_ERRORS, first_line, is_transient
 from horae.storage.engine.url import PREFERS_STANDBY, normalised, shown
@@ -33,13 +32,7 @@ _log = guarded_log("horae.database")
 class Reads(Protocol):
     """Where a list is read: a `Database`, or a `ReadReplica` in front of one."""
 
-    def autocommit(
-        self,
-        statement: Callable[Concatenate[Connection, P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that only reads, and that executes one SQL statement."""
         ...
 
@@ -68,13 +61,7 @@ class ReadReplica:
         self._is_checked = False
         self._paused_until = float("-inf")
 
-    def autocommit(
-        self,
-        statement: Callable[Concatenate[Connection, P], T],
-        /,
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that only reads on the replica, or on the primary while that fails."""
         if time.monotonic() >= self._paused_until:
             try:
