@@ -4,11 +4,11 @@ It is made before the clients of the application and handed to them. The bodies 
 groups by the same clients, and functions start their jobs by them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from horae.domain.jobs import Job, KeepLogs
+from horae.domain.jobs import KeepLogs
 from horae.forking import ForkSafeLock, lazy_property
 from horae.types import ApplicationHooks, Registry
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from horae.settings import Settings
     from horae.storage.engine import CallerThreads, Database
     from horae.types import AsyncJobGroup, Attempt, JobGroup
-    from horae.types.options import StartOptions
 
 
 class JoinsTransactions(Protocol):
@@ -166,29 +165,13 @@ class Opened:
 
         return AsyncBodyGroup(self.jobs, self.async_jobs, attempt)
 
-    def start(
-        self,
-        job_type: str,
-        values: Mapping[str, Any],
-        options: "StartOptions",
-        *,
-        session: Any,
-        sync: bool,
-    ) -> Job:
-        """Create a job that is started by its function: `import_csv.start(…)`."""
-        return self.jobs.create(job_type, values, options, session=session, sync=sync)
+    def for_thread(self) -> "Jobs":
+        """Return the client by which functions start their jobs."""
+        return self.jobs
 
-    async def start_async(
-        self,
-        job_type: str,
-        values: Mapping[str, Any],
-        options: "StartOptions",
-        *,
-        session: Any,
-        sync: bool,
-    ) -> Job:
-        """Create a job that is started by its function from a coroutine."""
-        return await self.async_jobs.create(job_type, values, options, session=session, sync=sync)
+    def for_coroutine(self) -> "AsyncJobs":
+        """Return the client by which functions start their jobs from a coroutine."""
+        return self.async_jobs
 
     def close(self) -> None:
         """Send pending notifications and close connections; a later use opens them again."""

@@ -1,11 +1,11 @@
 """A job type: what to do, under which rules, and the hooks around it."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
 from operator import attrgetter
-from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, get_args
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from sqlalchemy import Connection
 
@@ -83,13 +83,14 @@ PUBLIC_DEFAULTS: Final[Mapping[str, Any]] = {
     "pending_timeout": timedelta(minutes=30),
 }
 """Options of a public type that does not set them, to bound what users can start over HTTP."""
+Created_co = TypeVar("Created_co", covariant=True)
 log = guarded_log("horae.types")
 
 
-class Starter(Protocol):
-    """Creates the jobs of an application; the type is found by its name."""
+class Creator(Protocol[Created_co]):
+    """A client that creates jobs; the type is found by its name."""
 
-    def start(
+    def create(
         self,
         job_type: str,
         values: Mapping[str, Any],
@@ -97,20 +98,20 @@ class Starter(Protocol):
         *,
         session: Any,
         sync: bool,
-    ) -> Job:
+    ) -> Created_co:
         """Create a job."""
         ...
 
-    async def start_async(
-        self,
-        job_type: str,
-        values: Mapping[str, Any],
-        options: StartOptions,
-        *,
-        session: Any,
-        sync: bool,
-    ) -> Job:
-        """Create a job from a coroutine."""
+
+class Starter(Protocol):
+    """The clients of an application that create jobs."""
+
+    def for_thread(self) -> Creator[Job]:
+        """Return the client for threads."""
+        ...
+
+    def for_coroutine(self) -> Creator[Coroutine[Any, Any, Job]]:
+        """Return the client for coroutines."""
         ...
 
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar, Unpack, override
 from horae.domain.jobs import Job
 from horae.errors import InvalidRequest
 from horae.types.context import JobContext
-from horae.types.job_type import JobType, Starter
+from horae.types.job_type import Creator, JobType, Starter
 from horae.types.options import StartKeywords, StartOptions
 
 B = ParamSpec("B")
@@ -77,16 +77,16 @@ class Startable(Generic[P, R_co]):
 
         It takes what the function takes, without its `JobContext`. Raises what `Jobs.start` raises.
         """
-        values = self._started.named(args, parameters) if args else parameters
-        given = self._prepared
-        return self._starter.start(
-            self._started.type, values, given.options, session=given.session, sync=given.sync
-        )
+        return self._create_by(self._starter.for_thread(), args, parameters)
 
     @property
     def aio(self) -> "AsyncStarts[P, R_co]":
         """Start jobs in async code: `await import_csv.aio.start(path=…)`."""
-        return AsyncStarts(self._start_async)
+        return AsyncStarts(
+            lambda args, parameters: self._create_by(
+                self._starter.for_coroutine(), args, parameters
+            )
+        )
 
     def with_options(self, **options: Unpack[StartKeywords]) -> "Startable[P, R_co]":
         """Return what starts jobs with these options: `f.with_options(owner="alice").start(…)`.
@@ -96,10 +96,12 @@ class Startable(Generic[P, R_co]):
         """
         return WithOptions(self._started, {**self._prepared.given, **options})
 
-    async def _start_async(self, args: Sequence[Any], parameters: Mapping[str, Any]) -> Job:
+    def _create_by(
+        self, client: Creator[T], args: Sequence[Any], parameters: Mapping[str, Any]
+    ) -> T:
         values = self._started.named(args, parameters) if args else parameters
         given = self._prepared
-        return await self._starter.start_async(
+        return client.create(
             self._started.type, values, given.options, session=given.session, sync=given.sync
         )
 
