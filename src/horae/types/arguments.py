@@ -94,9 +94,9 @@ def check_note(note: Any) -> None:
         )
 
 
-def whole_number(name: str, value: Any, least: int, *, expected: str = "") -> int:
+def whole_number(name: str, value: Any, least: int) -> int:
     """Return a whole number from `least` to `LARGEST_NUMBER`. Raises `InvalidRequest`."""
     number: int = of_kind(name, value, int, "a whole number")
     if not least <= number <= LARGEST_NUMBER:
-        raise InvalidRequest(between(name, number, least, LARGEST_NUMBER, hint=expected))
+        raise InvalidRequest(between(name, number, least, LARGEST_NUMBER))
     return number
