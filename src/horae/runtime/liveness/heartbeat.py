@@ -184,6 +184,7 @@ class Heartbeat:
         self._checked_at = now
         self._database.end_overdue_calls(time.monotonic())
         self._ensure_helper(now)
+
         # Without a helper nothing holds the lock, so others would not wait long for a heartbeat.
         is_due = self._helper is None or self._contact.overdue(now)
         if is_due and (self._bridge is None or not self._bridge.is_alive()):
@@ -191,6 +192,7 @@ class Heartbeat:
                 target=self._beat_here, name="horae-heartbeat-bridge", daemon=True
             )
             try_start(self._bridge)  # otherwise the next round starts it
+
         level = self._contact.isolation(now)
         if level is Isolation.NONE:
             # A heartbeat that was sent in time may have been answered late.
@@ -199,11 +201,11 @@ class Heartbeat:
                 self._watcher.regained()
         elif level > self._level and now >= self._fresh_from:
             self._level = level
-            what, advice = "the database has accepted no writes", ""
-            if not self._refused:
-                # The record has no lock behind a pooler.
-                advice = USED_UP if self._record.lock_key is None else ""
-                what = "no contact with the database"
+            what, advice = "no contact with the database", ""
+            if self._refused:
+                what = "the database has accepted no writes"
+            elif self._record.lock_key is None:  # as behind a pooler
+                advice = USED_UP
             log.error("%s for %.1f s%s", what, self._contact.silent_for(now), advice)
             self._database.hang_up()
             self._watcher.isolated(level)
