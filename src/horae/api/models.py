@@ -49,7 +49,10 @@ def _refuse_number(value: Any) -> Any:
 Instant = Annotated[AwareDatetime, BeforeValidator(_refuse_number)]
 """A date and time with its zone."""
 Moment = Annotated[
-    Instant, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+    AwareDatetime,
+    # Before the validator: around it, they would stand in the document, which has no such keywords.
+    Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
+    BeforeValidator(_refuse_number),
 ]
 """A moment with which both databases can calculate."""
 GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]
