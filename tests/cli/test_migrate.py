@@ -9,6 +9,7 @@ from sqlalchemy import inspect, text
 from typer.testing import CliRunner, Result
 
 from horae.cli.main import app
+from horae.storage.engine import shown
 from horae.storage.engine.database import Database
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE
 
@@ -23,13 +24,17 @@ def tables(url: str) -> list[str]:
 
 
 def test_up_status_and_down(database_url: str) -> None:
+    database = f"database: {shown(database_url)}\n"
     before = migrate(database_url, "status")
     assert (before.exit_code, before.stdout) == (
         0,
-        f"revision: none\nhead:     {HEAD}\npending:  {', '.join(REVISIONS)}\nRun `horae migrate up`.\n",
+        f"{database}revision: none\nhead:     {HEAD}\npending:  {', '.join(REVISIONS)}\nRun `horae migrate up`.\n",
     )
     up = migrate(database_url, "up")
-    assert (up.exit_code, up.stdout) == (0, f"revision: {HEAD}\nhead:     {HEAD}\nUp to date.\n")
+    assert (up.exit_code, up.stdout) == (
+        0,
+        f"{database}revision: {HEAD}\nhead:     {HEAD}\nUp to date.\n",
+    )
     assert "horae_jobs" in tables(database_url)
     assert migrate(database_url, "up").stdout == up.stdout
     down = migrate(database_url, "down", "base")

@@ -95,6 +95,7 @@ def test_the_database_is_found_in_the_environment(tmp_path: Path) -> None:
         "jobs", "list", env={"HORAE_DATABASE": f"sqlite:///{tmp_path}/none.db", "HORAE_APP": None}
     )
     assert f"there is no database file {tmp_path}/none.db" in missing.stderr
+    assert "or the application with --app or HORAE_APP" in missing.stderr
 
 
 def test_a_missing_file_is_not_created(tmp_path: Path) -> None:

@@ -73,16 +73,18 @@ class Target:
     @property
     def existing(self) -> Horae:
         """Return `horae`; raises `NotFound` for a SQLite file that is missing or has no tables."""
+        name_it = "name the database with --database or HORAE_DATABASE"
+        if self.given is None and self.app is None:
+            name_it += ", or the application with --app or HORAE_APP"
         if (file := missing_file(self.horae.settings.database)) is not None:
             raise NotFound(
-                f"there is no database file {file}; name the database with --database or"
-                " HORAE_DATABASE (`horae run`, the first job or `horae migrate up` creates it)"
+                f"there is no database file {file}; {name_it} (`horae run`, the first job or `horae"
+                " migrate up` creates it)"
             )
         if (file := file_of(self.horae.settings.database)) is not None and has_no_tables(file):
             raise NotFound(
-                f"database file {file} has no tables of Horae; name the database with --database or"
-                " HORAE_DATABASE (`horae run`, the first job or `horae migrate up` creates the"
-                " tables)"
+                f"database file {file} has no tables of Horae; {name_it} (`horae run`, the first"
+                " job or `horae migrate up` creates the tables)"
             )
         return self.horae
 

@@ -8,8 +8,8 @@ import typer
 from horae.cli.context import target_of
 from horae.cli.options import AsJson
 from horae.cli.printing import print_json
-from horae.storage.engine import Database, normalised
-from horae.storage.migrations import BASE, MigrationStatus, runner
+from horae.storage.engine import Database, normalised, shown
+from horae.storage.migrations import BASE, runner
 
 migrate_app = typer.Typer()
 
@@ -61,7 +61,7 @@ def down(
 def status(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Show the revision of the database and pending migrations; changes nothing."""
     with closing(Database(url_of(context))) as opened:
-        print_status(runner.status(opened), as_json=as_json)
+        print_status(opened, as_json=as_json)
 
 
 def url_of(context: typer.Context) -> str:
@@ -90,7 +90,7 @@ def migrate(
         return
     with closing(Database(database)) as opened:
         (runner.upgrade if up else runner.downgrade)(opened, revision)
-        print_status(runner.status(opened), as_json=as_json)
+        print_status(opened, as_json=as_json)
 
 
 def current(database: str) -> str:
@@ -102,11 +102,13 @@ def current(database: str) -> str:
         return found.current or BASE
 
 
-def print_status(found: MigrationStatus, *, as_json: bool) -> None:
-    """Print the revision of the database and what to do next."""
+def print_status(database: Database, *, as_json: bool) -> None:
+    """Print which database this is, its revision and what to do next."""
+    found = runner.status(database)
     if as_json:
         print_json(found)
         return
+    typer.echo(f"database: {shown(database.url)}")
     typer.echo(f"revision: {found.current or 'none'}")
     typer.echo(f"head:     {found.head}")
     if found.ahead and found.usable:
