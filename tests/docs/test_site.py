@@ -3,9 +3,11 @@
 import importlib.util
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -172,3 +174,6 @@ def test_the_tutorial_works_as_written(shop: Path) -> None:
     for command in typed:
         printed = run(command, shop, environment)
         assert is_as_shown(command, printed), (command.typed, printed)
+    with closing(sqlite3.connect(shop / "shop.db")) as database:
+        of_the_test = database.execute("SELECT id FROM horae_jobs WHERE params LIKE '%two.csv%'")
+        assert of_the_test.fetchall() == []
