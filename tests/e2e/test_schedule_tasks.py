@@ -87,6 +87,9 @@ def test_a_cron_is_added_after_a_look_at_its_times(context: BrowserContext, node
 def add_cron(page: Page) -> None:
     page.goto("schedules")
     page.get_by_test_id("new-schedule").click()
+    page.get_by_test_id("save").press("Enter")
+    expect(page.get_by_test_id("job-type")).to_be_focused()
+    expect(page.get_by_test_id("job-type")).to_have_accessible_description("Choose a job type")
     page.get_by_test_id("job-type").select_option("send_letter")
     type_into(page.get_by_test_id("schedule-name"), "letters")
     type_into(page.get_by_label("customer *"), "seven")

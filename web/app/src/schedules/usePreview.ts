@@ -3,6 +3,8 @@ import { shallowRef, watch, type Ref } from 'vue'
 import { HoraeError } from '@horae/vue'
 
 import { schedules, type Preview, type ScheduleBody } from '@/api/schedules'
+import { lostBy } from '@/refresh/freshness'
+import { useManualRefresh } from '@/refresh/manualRefresh'
 
 /** How long to wait for further keys, in milliseconds. */
 const DELAY = 250
@@ -12,12 +14,12 @@ export interface UsePreviewReturn {
   readonly preview: Ref<Preview | null>
   /** Why the server refuses the trigger; null unless it does. */
   readonly refused: Ref<HoraeError | null>
-  /** The server does not answer, so the preview may be that of an earlier trigger. */
+  /** The server or its database cannot be reached, so the preview may be that of an earlier trigger. */
   readonly stale: Ref<boolean>
   readonly reading: Ref<boolean>
 }
 
-/** Ask what a trigger means while it is typed; undefined asks nothing. */
+/** Ask what a trigger means while it is typed, and again when a lost server is back; undefined asks nothing. */
 export function usePreview(trigger: () => ScheduleBody | undefined): UsePreviewReturn {
   const state = previewState()
   const { preview, refused, stale, reading } = state
@@ -37,8 +39,12 @@ export function usePreview(trigger: () => ScheduleBody | undefined): UsePreviewR
     })
   }
 
+  const recoveries = shallowRef(0)
+  useManualRefresh(() => {
+    if (stale.value) recoveries.value += 1
+  })
   watch(
-    () => JSON.stringify(trigger() ?? null),
+    [() => JSON.stringify(trigger() ?? null), recoveries],
     (_now, _before, onCleanup) => begin(trigger(), onCleanup),
     { immediate: true },
   )
@@ -67,8 +73,8 @@ async function read(
     stale.value = false
   } catch (error) {
     if (signal.aborted) return
-    stale.value = !(error instanceof HoraeError)
-    refused.value = error instanceof HoraeError ? error : null
+    stale.value = !(error instanceof HoraeError) || lostBy(error) !== null
+    refused.value = error instanceof HoraeError && !stale.value ? error : null
     if (!stale.value) preview.value = null
   } finally {
     if (!signal.aborted) reading.value = false

@@ -394,6 +394,7 @@ export const schedules: Texts['schedules'] = {
     skipped: (count) => `${times(count)} dazwischen schließt der Kalender aus.`,
     onlyFirst: 'Jeder weitere Lauf startet einen Abstand nach dem Ende des vorigen.',
     over: 'Es gibt keine weitere Zeit.',
+    lost: 'Der Server antwortet nicht; die Zeiten erscheinen, sobald er es wieder tut.',
     stale: 'Der Server antwortet nicht; das sind die Zeiten der vorigen Eingabe.',
   },
 }

@@ -382,6 +382,7 @@ export const schedules = {
     skipped: (count: number) => `${plural(count, 'time')} between them excluded by the calendar.`,
     onlyFirst: 'Each further run starts an interval after the end of the one before.',
     over: 'There is no further time.',
+    lost: 'The server does not answer; the times appear when it does.',
     stale: 'The server does not answer; these are the times of what you typed before.',
   },
 }
