@@ -15,6 +15,7 @@ from tests.e2e.tasks import MOST_CLICKS, clicks
 from tests.e2e.test_schedules import schedule
 from tests.e2e.test_status import post
 from tests.e2e.test_views import settle
+from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +111,24 @@ def test_read_only_staff_see_problems_and_no_buttons(page: Page, node: Served) -
     expect(page.locator("main").get_by_role("button")).to_have_count(0)
     counted = problems.get_by_test_id("counted")
     expect(counted).to_have_attribute("href", re.compile(r"/jobs\?q=state:pending"))
+
+
+def test_only_what_was_not_retried_before_is_retried(page: Page, node: Served) -> None:
+    def failed(number: int) -> None:
+        wait_until(lambda: len(node.read("jobs/?query=state:failed")["jobs"]) == number)
+
+    for _ in range(10):
+        node.begin("print_report")
+    failed(10)
+    post(node, "jobs/bulk/retry/", query="state:failed")
+    failed(20)
+    page.goto("")
+    problem = page.get_by_test_id("problems").locator("[data-kind=type_failing]")
+    expect(problem).to_contain_text("20 of 20 jobs")
+    problem.get_by_role("button", name="Retry").click()
+    expect(page.locator("dialog[open]")).to_contain_text("Retry 10 jobs.")
+    page.get_by_test_id("confirm").click()
+    failed(30)
 
 
 def test_failing_polls_are_told_although_the_stream_is_up(

@@ -25,12 +25,8 @@ export const now: Texts['now'] = {
 
   pause: 'Anhalten',
   resume: 'Fortsetzen',
-  retry: (count) => (count === 1 ? '1 Job wiederholen' : `${countText(count)} Jobs wiederholen`),
   pauseTitle: (what) => `${what}: anhalten?`,
   pauseText: 'Davon startet nichts mehr, bis es fortgesetzt wird. Was läuft, läuft weiter.',
-  retryTitle: (count) =>
-    count === 1 ? '1 Job wiederholen?' : `${countText(count)} Jobs wiederholen?`,
-  retryText: 'Ein Job wiederholt sie und zeigt dabei seinen Fortschritt.',
   paused: (what) => `${what}: angehalten.`,
   resumed: (what) => `${what}: fortgesetzt.`,
   retrying: (id) => `Job ${id} wiederholt sie.`,

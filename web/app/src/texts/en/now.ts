@@ -24,11 +24,8 @@ export const now = {
 
   pause: 'Pause',
   resume: 'Resume',
-  retry: (count: number) => `Retry ${plural(count, 'job')}`,
   pauseTitle: (what: string) => `${what}: pause?`,
   pauseText: 'Nothing more of it starts until it is resumed. What runs continues.',
-  retryTitle: (count: number) => `Retry ${plural(count, 'job')}?`,
-  retryText: 'One job retries them and shows its progress.',
   paused: (what: string) => `${what}: paused.`,
   resumed: (what: string) => `${what}: resumed.`,
   retrying: (id: number) => `Job ${id} retries them.`,

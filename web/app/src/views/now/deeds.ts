@@ -3,6 +3,7 @@ import type { RouteLocationRaw } from 'vue-router'
 import type { Problem } from '@/api/model'
 import { client, server } from '@/api/server'
 import { schedules } from '@/api/schedules'
+import type { MatchingCount } from '@/jobs/matching'
 import { texts } from '@/texts/texts'
 
 export type Deed = Problem['deeds'][number]
@@ -35,6 +36,13 @@ export function pageOf({ about }: Problem): RouteLocationRaw | null {
 /** Return the list of the jobs that a problem counted. */
 export function jobsOf({ counted }: Problem): RouteLocationRaw | null {
   return counted === null ? null : { name: 'jobs', query: { q: counted.query } }
+}
+
+/** Count the jobs that a retry would reach: those among the counted ones that were not retried before. */
+export function countRetry({ counted }: Problem): Promise<MatchingCount> {
+  return client.transport.json('POST', '/api/jobs/bulk/retry/preview/', {
+    body: { query: counted?.query },
+  })
 }
 
 /** Do something about a problem. Returns what to tell the user. */
