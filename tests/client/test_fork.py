@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, NullPool, create_engine
 from typing_extensions import override
 
 from horae import Horae
@@ -82,7 +82,7 @@ def test_a_hint_that_is_being_put_into_the_outbox(held: Held) -> None:
 
 
 def test_a_transaction_that_is_being_followed(held: Held) -> None:
-    engine = create_engine("sqlite://")
+    engine = create_engine("sqlite://", poolclass=NullPool)  # closes what is dropped
 
     class Slow(Connection):
         def __hash__(self) -> int:

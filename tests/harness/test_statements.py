@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import Integer, bindparam, create_engine, select
+from sqlalchemy import Integer, NullPool, bindparam, create_engine, select
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
@@ -21,7 +21,7 @@ def test_a_statement_is_compiled_once_for_all_engines(monkeypatch: pytest.Monkey
     monkeypatch.setattr(SQLiteDialect_pysqlite, "statement_compiler", Counting)
     answers = list[int]()
     for number in (1, 2):
-        with create_engine("sqlite://").connect() as connection:
+        with create_engine("sqlite://", poolclass=NullPool).connect() as connection:
             answers.append(connection.execute(DOUBLED, {"number": number}).scalar_one())
     assert answers == [2, 4]
     assert sum(each is DOUBLED for each in compiled) <= 1

@@ -180,7 +180,7 @@ def test_nothing_in_the_file(tmp_path: Path) -> None:
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert files
         assert not [path for path in files if HIDDEN.encode() in path.read_bytes()]
-    with sqlite3.connect(tmp_path / "horae.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "horae.db")) as connection:
         assert connection.execute("SELECT count(*) FROM horae_jobs").fetchone() == (1,)
 
 
