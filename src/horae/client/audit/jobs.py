@@ -6,7 +6,7 @@ from itertools import groupby, islice, pairwise
 from typing import Any, Final
 
 from horae.client.audit.finding import SLACK, Audit, Invariant, show
-from horae.domain.jobs import ENDED, UNCOUNTED, AttemptOutcome, JobState
+from horae.domain.jobs import ENDED, FAILED_OUTCOMES, UNCOUNTED, AttemptOutcome, JobState
 from horae.storage.operations import invariants
 
 IN_ONE_TRANSACTION: Final = timedelta(seconds=30)
@@ -26,9 +26,7 @@ A job may also fail or be cancelled later, while it waits for its next attempt.
 """
 _ENDING: Final = {
     JobState.FINISHED: frozenset({AttemptOutcome.FINISHED}),
-    JobState.FAILED: frozenset(
-        {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
-    ),
+    JobState.FAILED: FAILED_OUTCOMES,
     JobState.CANCELLED: frozenset({AttemptOutcome.CANCELLED}),
 }
 """Outcomes of the last attempt that show that the job ended with it."""

@@ -31,7 +31,7 @@ from opentelemetry.trace import (
 from horae.contrib.bounded_memory import Memory
 from horae.contrib.otel import attributes
 from horae.contrib.otel.measures import Measures
-from horae.domain.jobs import AttemptOutcome, Claim
+from horae.domain.jobs import FAILED_OUTCOMES, Claim
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, Settling
 from horae.types import JobContext, Starting
@@ -47,9 +47,6 @@ PREVIOUS_RUN: Final = "horae_previous_run"
 BILLION: Final = 1_000_000_000
 SEVERAL: Final = "(several)"
 """Stands for the type, or for the queue, of a group of jobs."""
-FAILURES: Final = frozenset(
-    {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
-)
 
 log = guarded_log("horae.otel")
 
@@ -193,7 +190,7 @@ class RunSpan:
         outcome = "dropped" if ended.outcome is None else ended.outcome.value
         attributed = self._attributes | {attributes.OUTCOME: outcome}
         span.set_attribute(attributes.OUTCOME, outcome)
-        if ended.outcome in FAILURES:
+        if ended.outcome in FAILED_OUTCOMES:
             name = "unknown" if ended.error is None else type(ended.error).__qualname__
             attributed[attributes.ERROR_TYPE] = name
             span.set_attribute(attributes.ERROR_TYPE, name)

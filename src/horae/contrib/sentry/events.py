@@ -10,14 +10,11 @@ from sentry_sdk.types import Event, Hint
 from sentry_sdk.utils import event_from_exception
 
 from horae.client.shown_parameters import shown_parameters
-from horae.domain.jobs import AttemptOutcome, Claim, Discard, JobState, Retry, Settlement
+from horae.domain.jobs import FAILED_OUTCOMES, Claim, Discard, JobState, Retry, Settlement
 from horae.runtime.bodies import FinishedRun
 from horae.types import Registry
 from horae.types.logs import shown_error
 
-FAILURES: Final = frozenset(
-    {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
-)
 MECHANISM: Final = {"type": "horae", "handled": False}
 LONGEST_PARAMETERS: Final = 4096
 """Maximum number of characters of the parameters; longer ones are left out."""
@@ -31,7 +28,7 @@ def is_failure(run: FinishedRun, *, only_final: bool) -> bool:
     A `Retry` counts if no attempt is left, as the job fails by it.
     """
     settlement = run.settlement
-    if settlement is None or settlement.outcome not in FAILURES:
+    if settlement is None or settlement.outcome not in FAILED_OUTCOMES:
         return False
     is_final = settlement.state is JobState.FAILED
     text = settlement.error or ""

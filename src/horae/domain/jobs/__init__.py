@@ -54,6 +54,7 @@ from horae.domain.jobs.groups import (
 from horae.domain.jobs.job import (
     ACTIVE,
     ENDED,
+    FAILED_OUTCOMES,
     LEFT_OUT,
     MAX_CRASHES,
     UNCOUNTED,
@@ -155,6 +156,7 @@ __all__ = [
     "ENDED",
     "EVERYBODY",
     "EXPIRED",
+    "FAILED_OUTCOMES",
     "HARD",
     "INTERRUPTED_TEXT",
     "LEFT_OUT",

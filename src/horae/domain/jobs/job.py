@@ -195,6 +195,10 @@ class AttemptOutcome(StrEnum):
 
 UNCOUNTED: Final = frozenset({AttemptOutcome.SNOOZED, AttemptOutcome.INTERRUPTED})
 """Attempts that do not count against `max_attempts`: the next one has the same number."""
+FAILED_OUTCOMES: Final = frozenset(
+    {AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED}
+)
+"""Attempts whose body has failed, by itself or by force."""
 
 
 @dataclass(frozen=True, slots=True)
