@@ -40,9 +40,8 @@ class HeadRequests:
         begun = False
 
         async def receive_until_answered() -> Message:
-            return (
-                {"type": "http.disconnect"} if begun else await receive()
-            )  # without an end, an event stream would stay open
+            # Without an end, an event stream would stay open.
+            return {"type": "http.disconnect"} if begun else await receive()
 
         async def send_without_body(message: Message) -> None:
             nonlocal begun

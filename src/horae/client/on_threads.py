@@ -7,9 +7,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from horae.storage.engine import Database, Use
 
 C = TypeVar("C")
-C_co = TypeVar(
-    "C_co", covariant=True
-)  # covariant: a method of a base class also serves the clients that inherit it
+# Covariant: a method of a base class also serves the clients that inherit it.
+C_co = TypeVar("C_co", covariant=True)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -32,9 +31,8 @@ def on_thread(
 
     @wraps(method)
     async def call(self: OnThreads[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        own: Callable[P, T] = getattr(
-            self.client, method.__name__
-        )  # a subclass may have another one
+        # A subclass may have another one.
+        own: Callable[P, T] = getattr(self.client, method.__name__)
         return await self.run(partial(own, *args, **kwargs), use)
 
     return call

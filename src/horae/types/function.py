@@ -276,9 +276,8 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
         val_json_bytes="base64",
     )
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # `copy`, `json` and `schema` are good names, whatever they were to Pydantic
+        # `copy`, `json` and `schema` are good names, whatever they were to Pydantic.
+        with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
             return create_model(f"{name}_parameters", __config__=config, **given)
     except Exception as error:  # Pydantic raises many kinds for what has no JSON form

@@ -117,10 +117,8 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
         if self._sending is not None:
             try:
                 _notify(self._sending, payloads, self._timing.answer_within)
-            except (
-                psycopg.Error,
-                OSError,
-            ):  # the connection may have ended meanwhile, so a new one is tried
+            except (psycopg.Error, OSError):
+                # The connection may have ended meanwhile, so a new one is tried.
                 self._disconnect()
             else:
                 return

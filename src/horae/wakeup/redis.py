@@ -53,9 +53,8 @@ class RedisChannel(ProcessChannel[Subscription]):
             return
         merged = Merged()
         for found in map(decode, messages):
-            if (
-                found is not None and found[0] != self._token
-            ):  # the listeners here have received the hints of this process
+            # The listeners here have received the hints of this process.
+            if found is not None and found[0] != self._token:
                 merged.add(found[1])
         self._listeners.call(merged.take())
 

@@ -10,9 +10,8 @@ from horae.domain.names import foreign_id
 from horae.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from starlette.requests import (
-        Request,
-    )  # a program that only makes actors needs no web framework
+    # A program that only makes actors needs no web framework.
+    from starlette.requests import Request
 
 
 class Role(StrEnum):

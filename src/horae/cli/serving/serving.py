@@ -84,9 +84,8 @@ class Service:
         self._loop = None
         for node in self._nodes:
             node.give_up_calls()
-        end_for_certain(
-            int(self.failed)
-        )  # begins before the loop waits for tasks that ignore being cancelled
+        # Begins before the loop waits for tasks that ignore being cancelled.
+        end_for_certain(int(self.failed))
 
     async def _run_guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
@@ -171,9 +170,8 @@ def listen(on_signal: Callable[[int], None]) -> None:
     """Call `on_signal` for each signal on its own thread, which no blocking body can delay."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(
-        write_end, warn_on_full_buffer=False
-    )  # the signal is written at once, whatever the main thread does
+    # The signal is written at once, whatever the main thread does.
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in SIGNALS:
         signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
     threading.Thread(

@@ -182,9 +182,8 @@ def _check_count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         possible = {used + 1}
     elif job.state == JobState.PENDING:
         possible = {used}
-    elif (
-        last is not None and last.its_lease == job.lease
-    ):  # an interrupted attempt counts if the job ended with it
+    elif last is not None and last.its_lease == job.lease:
+        # An interrupted attempt counts if the job ended with it.
         possible = {used, used + (last.its_outcome == AttemptOutcome.INTERRUPTED)}
     elif job.state == JobState.FAILED and not job.stopped:
         possible = {used}

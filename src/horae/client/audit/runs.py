@@ -134,9 +134,8 @@ class RunCheck:
         elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _has_ended(
             attempts[-1], job, end
         ):
-            runs.last_uncounted_end = max(
-                end, runs.last_uncounted_end or end
-            )  # the run was stopped with its node, and not repeated
+            # The run was stopped with its node, and not repeated.
+            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
         else:
             runs.failed += 1
             runs.failure_time += took

@@ -115,7 +115,6 @@ def _check_plan(row: Any, rules: Rules | None, now: datetime) -> Iterator[str]:
     ):
         return
     expected = Timeline.of(rules).next_start(mark)
-    if (
-        row.consecutive_crashes == 0 and expected is not None and start > max(expected, now)
-    ):  # a crash may postpone the next start
+    # A crash may postpone the next start.
+    if row.consecutive_crashes == 0 and expected is not None and start > max(expected, now):
         yield f"its next start is {show(start)}, which passes over {show(expected)}"

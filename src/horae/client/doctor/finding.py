@@ -30,9 +30,8 @@ class Thresholds:
     lock_timeout: float = 1.0  # time for which a well-behaved writer may hold SQLite's write lock
     little_space: float = 0.1 * GIGABYTE  # free space on the disk below which writes will fail soon
     enough_space: float = GIGABYTE  # free space on the disk that needs no report
-    large_wal: float = (
-        GIGABYTE / 4
-    )  # size of a write-ahead log of SQLite that was not checkpointed for long
+    # Size of a write-ahead log of SQLite that was not checkpointed for long.
+    large_wal: float = GIGABYTE / 4
     long_transaction: float = 60.0  # age of a transaction on PostgreSQL that delays vacuum
     many_dead_rows: int = 10_000  # number of dead rows below which they are never a problem
     share_of_dead_rows: float = 0.4  # share of live rows, twice that at which autovacuum starts

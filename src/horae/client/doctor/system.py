@@ -38,9 +38,8 @@ def system_findings(
     `known`: the job types that this application declares; `routes`: its jobs that a backend
     runs.
     """
-    alive = [
-        view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)
-    ]  # callers that run their own jobs are not nodes
+    # Callers that run their own jobs are not nodes.
+    alive = [view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)]
     yield from node_findings(alive, dead)
     yield from lost_findings(database.autocommit(nodes.recently_died, USUAL.death_reported))
     held = [queue.name for queue in queues if queue.paused_at is not None]

@@ -100,9 +100,8 @@ class JobCanceller:
         else:
             self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
-        if (
-            cancelled.schedule_id is not None and cancelled.node_id is None
-        ):  # the run of its schedule has ended with it
+        if cancelled.schedule_id is not None and cancelled.node_id is None:
+            # The run of its schedule has ended with it.
             self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(cancelled.schedule_id),)))
         return cancelled
 

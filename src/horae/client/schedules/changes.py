@@ -101,9 +101,8 @@ def put(
             return _put_on(connection, rows[0], wanted, enabled=enabled)
         try:
             return add(connection, wanted, enabled=enabled is not False), "created"
-        except (
-            ScheduleAlreadyExists
-        ):  # another caller has just added it; it is found now unless it is deleted again
+        except ScheduleAlreadyExists:
+            # Another caller has just added it; it is found now unless it is deleted again.
             continue
     raise ScheduleAlreadyExists(wanted.name)
 

@@ -243,9 +243,8 @@ def deploy(
     created = deployments.add(connection, key, module, version.schema, wanted_hash, min_replicas)
     if current is not None:
         deployments.set_replaced_by(connection, current.id, created.id)
-    _declare_queues(
-        connection, version
-    )  # queues first, because they decide whether jobs of the schedules can start
+    # Queues first, because they decide whether jobs of the schedules can start.
+    _declare_queues(connection, version)
     present = {row.name: row for row in reading.all_of(connection, module)}
     for row in present.values():
         if row.name not in {definition.name for definition in version.schedules}:

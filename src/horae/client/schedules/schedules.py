@@ -277,9 +277,8 @@ class Schedules:
         )
         found, decided = self._database.transact(add, reference, wanted)
         added = batch = found.added
-        while (
-            batch == BATCH
-        ):  # each batch has its own transaction; after a crash the same request adds the rest
+        # Each batch has its own transaction; after a crash the same request adds the rest.
+        while batch == BATCH:
             more, again = self._database.transact(add, reference, wanted)
             batch, decided = more.added, again or decided
             added += batch

@@ -88,9 +88,8 @@ class SlidingWindow:
             return 0
         for moment, each in self.starts:
             excess -= each
-            if (
-                excess <= 0 or moment == self.starts[-1][0]
-            ):  # one that is heavier than the limit needs an empty window
+            # One that is heavier than the limit needs an empty window.
+            if excess <= 0 or moment == self.starts[-1][0]:
                 return moment + (numbers.period or 1) - self.at
         return 0
 

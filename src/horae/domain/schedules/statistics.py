@@ -99,9 +99,8 @@ class Statistics:
                 last_finish=now,
                 total_runs=self.total_runs - 1,
                 total_crashes=self.total_crashes - 1,
-                consecutive_crashes=max(
-                    self.consecutive_crashes - 1, others
-                ),  # a resume may have cleared it
+                # A resume may have cleared it.
+                consecutive_crashes=max(self.consecutive_crashes - 1, others),
             )
         known = self.last_start
         # Of runs that overlap the later start counts, unless the clock was set back.
@@ -112,9 +111,8 @@ class Statistics:
             last_finish=now,
             last_run_success=outcome is RunOutcome.SUCCEEDED,
         )
-        if (
-            outcome is RunOutcome.CRASHED
-        ):  # its start has counted it; a resume may have cleared the streak
+        if outcome is RunOutcome.CRASHED:
+            # Its start has counted it; a resume may have cleared the streak.
             return replace(ended, consecutive_crashes=max(self.consecutive_crashes, 1 + others))
         took = max(now - began, _NO_TIME)  # a clock may step back
         ended = replace(ended, total_crashes=self.total_crashes - 1, consecutive_crashes=others)

@@ -177,10 +177,8 @@ def judge_overlapped(
         case Overlap.BUFFER_ALL:
             kept, verdict = min(due, rules.catch_up_limit), (Decision.MISSED, Reason.LIMIT)
         case Overlap.ALLOW_ALL:
-            kept, verdict = (
-                due,
-                (Decision.SKIPPED, Reason.OVERLAP),
-            )  # nothing waits, so nothing is dropped
+            # Nothing waits, so nothing is dropped.
+            kept, verdict = due, (Decision.SKIPPED, Reason.OVERLAP)
         case _:
             assert_never(rules.overlap)
     return Judgement(tuple(_ticks(timeline, mark, now, [_Cut(due - kept, *verdict)])), kept)

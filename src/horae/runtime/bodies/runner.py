@@ -114,9 +114,8 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
             connection = found
         attempt.connection = connection
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
-            attempt.params = context.session.merge(
-                attempt.params, load=False
-            )  # open for as long as relationships may load
+            # Open for as long as relationships may load.
+            attempt.params = context.session.merge(attempt.params, load=False)
         begin(attempt, environment)
         with nullcontext() if connection is None else forbid_commit(connection):
             with _ending_in_a_child():

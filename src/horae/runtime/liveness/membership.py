@@ -91,9 +91,8 @@ class DatabaseMembership(Membership):
     @override
     def join(self, watcher: Watcher) -> None:
         """Insert the row and start the heartbeat."""
-        if (
-            self._database.pooled
-        ):  # behind a pooler, the session with the lock may serve another client next
+        # Behind a pooler, the session with the lock may serve another client next.
+        if self._database.pooled:
             self._record = replace(self._record, lock_key=None)
         self._database.transact(register, self._record)
         self._heartbeat = Heartbeat(
@@ -272,9 +271,8 @@ class LifeLock:
     def take(self) -> None:
         """Create the file and lock it; other processes lock it only for the moment of a check."""
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.fchmod(
-            self._descriptor, mode_beside(self._file.parent)
-        )  # other users of the database need access to the file
+        # Other users of the database need access to the file.
+        os.fchmod(self._descriptor, mode_beside(self._file.parent))
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:

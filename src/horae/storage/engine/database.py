@@ -388,9 +388,8 @@ class Database(BuiltAnewInChild):
 
     def _listen_for_bodies(self, engine: Engine) -> Engine:
         self._listen(engine, self._body_connections)
-        commit_guard.watch(
-            engine
-        )  # it comes first, so that it sees a transaction that has ended before another one begins
+        # It comes first, so that it sees a transaction that has ended before another one begins.
+        commit_guard.watch(engine)
         if engine.dialect.name == SQLITE:
             self._body_turns.listen(engine)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)

@@ -104,10 +104,8 @@ class Threads(Executor):
         )
         try:
             thread.start()
-        except (
-            RuntimeError,
-            MemoryError,
-        ):  # the system has no threads left: the existing ones run the call when they are free
+        except (RuntimeError, MemoryError):
+            # The system has no threads left: the existing ones run the call when they are free.
             if not self._threads:
                 raise
         else:
@@ -162,9 +160,8 @@ def set_error(future: "asyncio.Future[Any]", error: BaseException) -> None:
     """Let the coroutine of a future raise this error, unless it was cancelled."""
     if future.done():
         return
-    if isinstance(
-        error, StopIteration
-    ):  # no coroutine may raise it (PEP 479), and no future accepts it before Python 3.12
+    # No coroutine may raise it (PEP 479), and no future accepts it before Python 3.12.
+    if isinstance(error, StopIteration):
         refused = RuntimeError("a call for a coroutine raised StopIteration")
         refused.__cause__ = error
         error = refused

@@ -36,9 +36,8 @@ groups = Table(
     _count("failed"),
     _count("cancelled"),
     Column("created_at", Instant, nullable=False),
-    Column(
-        "inserting_at", Instant
-    ),  # when the call that starts the group last inserted members; null when it is done
+    # When the call that starts the group last inserted members; null when it is done.
+    Column("inserting_at", Instant),
     Column("cancelled_at", Instant),
     Column("cancelled_by", String(200)),
     Column("ended_at", Instant),
@@ -79,9 +78,8 @@ dependencies = Table(
     Column("after_id", row_id, primary_key=True, autoincrement=False),
     Column("job_id", row_id, primary_key=True, autoincrement=False),
     Column("on_failure", String(16), nullable=False),
-    Column(
-        "ended", Boolean, nullable=False, server_default=false()
-    ),  # the job `after_id` has ended
+    # The job `after_id` has ended.
+    Column("ended", Boolean, nullable=False, server_default=false()),
     CheckConstraint("on_failure IN ('cancel', 'fail', 'run')", name="on_failure"),
 )
 

@@ -33,13 +33,11 @@ limits = Table(
     "horae_limits",
     metadata,
     Column("name", String(200), primary_key=True),
-    Column(
-        "declared", Json
-    ),  # the numbers in the code that created the latest job under this limit
+    # The numbers in the code that created the latest job under this limit.
+    Column("declared", Json),
     Column("changed", Json),  # the numbers that replace them, set at run time
-    Column(
-        "concurrency", Integer
-    ),  # the concurrency in force, for the statement that finds limits with room
+    # The concurrency in force, for the statement that finds limits with room.
+    Column("concurrency", Integer),
 )
 
 buckets = Table(
@@ -50,12 +48,10 @@ buckets = Table(
     Column("key", String(200), nullable=False),
     Column("state", Json),  # the state of a rate: see `domain/limits/rate.py`
     Column("waiting", Boolean, nullable=False, server_default=false()),  # it holds lanes back
-    Column(
-        "opens_at", BigInteger
-    ),  # when a rate allows the next start; null if a job has to end first
-    Column(
-        "fresh_at", BigInteger, nullable=False, server_default=text("0")
-    ),  # the time from which `state` means nothing any more
+    # When a rate allows the next start; null if a job has to end first.
+    Column("opens_at", BigInteger),
+    # The time from which `state` means nothing any more.
+    Column("fresh_at", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("limit_name", "key"),
     **NUMBERED_ONCE,
 )
@@ -68,9 +64,8 @@ lanes = Table(
     "horae_lanes",
     metadata,
     Column("id", row_id, primary_key=True, autoincrement=True),
-    Column(
-        "identity", String(64), nullable=False, unique=True
-    ),  # a hash of what the jobs of the lane have in common
+    # A hash of what the jobs of the lane have in common.
+    Column("identity", String(64), nullable=False, unique=True),
     Column("queue", String(200), nullable=False),
     Column("type", String(200), nullable=False),
     Column("priority", Integer, nullable=False),
@@ -79,9 +74,8 @@ lanes = Table(
     # The time at which the first job is due, or the place of the owner among the others; null: no
     # job waits.
     Column("place", BigInteger),
-    Column(
-        "turn", BigInteger, nullable=False, server_default=text("0")
-    ),  # when a job of the lane was last claimed
+    # When a job of the lane was last claimed.
+    Column("turn", BigInteger, nullable=False, server_default=text("0")),
     Column("held_by", row_id),  # the bucket that is known to hold the lane back
     **NUMBERED_ONCE,
 )

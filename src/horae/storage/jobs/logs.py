@@ -85,9 +85,8 @@ FORGET: Final = delete(job_logs).where(
 
 def write(connection: Connection, lines: Sequence[LogLine]) -> None:
     """Write lines; of lines that exist already, only the number of dropped lines changes."""
-    latest = {
-        (line.job_id, line.lease, line.line): line for line in lines
-    }  # PostgreSQL refuses two updates of one row
+    # PostgreSQL refuses two updates of one row.
+    latest = {(line.job_id, line.lease, line.line): line for line in lines}
     rows = [
         {**line._asdict(), "at": json_moment(connection, line.at), "dropped": line.dropped or None}
         for line in latest.values()

@@ -129,9 +129,8 @@ jobs = Table(
     Column("retry_reason", Text),  # why the job is pending again; meaningless once it is claimed
     # The reason that holds a pending job back, so that no claim reads it; meaningless once claimed.
     Column("waits_for", Keyword(16)),
-    Column(
-        "limits", Json
-    ),  # the limits that the job was created under, with its keys and its weight
+    # The limits that the job was created under, with its keys and its weight.
+    Column("limits", Json),
     Column("lane_id", row_id),  # the lane where it waits, or waited last; null: none yet
     Column("group_id", row_id),  # the group of which the job is a member
     # The value is 1 while its group waits for its end, 2 while other jobs do; 0 after they were
@@ -144,9 +143,8 @@ jobs = Table(
     # The time at which the job fails if it has not begun; null again once it has begun and is to
     # run another time.
     Column("expires_at", Instant),
-    Column(
-        "tags", Json
-    ),  # a list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
+    # A list of texts; null: none. The search reads `horae_job_tags`, which repeats them.
+    Column("tags", Json),
     # The time at which the last message about a pending job was sent to a backend, such as Celery;
     # then only its workers may claim the job. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
@@ -332,16 +330,13 @@ queues = Table(
     Column("note", Text),
     Column("concurrency_limit", Integer, CheckConstraint("concurrency_limit > 0", name="limit")),
     Column("opened_at", Instant),  # when a pause ended; time limits of pending jobs count from then
-    Column(
-        "fair_by", String(200)
-    ),  # what takes turns in the queue: "owner", or the name of a parameter
+    # What takes turns in the queue: "owner", or the name of a parameter.
+    Column("fair_by", String(200)),
     Column("limits", Json),  # limits of the whole queue, by name
-    Column(
-        "declared", Json
-    ),  # what code declares about the queue, by the names of these columns, and its module
-    Column(
-        "backend", String(200)
-    ),  # what runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named
+    # What code declares about the queue, by the names of these columns, and its module.
+    Column("declared", Json),
+    # What runs its jobs: "horae", "celery" or "celery:QUEUE"; null: never named.
+    Column("backend", String(200)),
 )
 
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))

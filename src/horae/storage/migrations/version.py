@@ -99,7 +99,6 @@ def has_no_tables(file: Path) -> bool:
             sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         ) as connection:
             return connection.execute(found, (VERSION_TABLE,)).fetchone() is None
-    except (
-        sqlite3.Error
-    ):  # the file is locked, or no database at all: opening it later reports that
+    except sqlite3.Error:
+        # The file is locked, or no database at all: opening it later reports that.
         return False

@@ -99,9 +99,8 @@ class NodeProcess:
         self._poll = select.poll()
         self._poll.register(INPUT, select.POLLIN)
         self._handle: int | None = None
-        with contextlib.suppress(
-            AttributeError, OSError
-        ):  # not every system has pidfd; without it only the end of the input tells
+        # Not every system has pidfd; without it only the end of the input tells.
+        with contextlib.suppress(AttributeError, OSError):
             self._handle = os.pidfd_open(pid)
             self._poll.register(self._handle, select.POLLIN)
 

@@ -18,9 +18,8 @@ change_log = Table(
     Column("target", String(300), nullable=False),
     Column("outcome", String(100), nullable=False),
     Column("note", Text),
-    Column(
-        "channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")
-    ),  # the origin of the change: http, cli or python
+    # The origin of the change: http, cli or python.
+    Column("channel", String(16), CheckConstraint(AUDIT_IS_READABLE, name="readable")),
     Column("before", Json),
     Column("after", Json),
     **NUMBERED_ONCE,

@@ -88,9 +88,8 @@ def _overdue(
     ).where(jobs.c.type == limits.c.type, since < latest, jobs.c.state == state, condition)
 
 
-_of_schedule = jobs.c.max_runtime.is_not(
-    None
-)  # the schedule of such a job sets its limit, not its type
+# The schedule of such a job sets its limit, not its type.
+_of_schedule = jobs.c.max_runtime.is_not(None)
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
 OVERDUE: Final[Mapping[TimeLimit, Select[Any]]] = {
     HARD: _overdue(JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule),

@@ -74,9 +74,8 @@ _latest = (
     .where(
         jobs.c.finished_at > seconds_from_now(-DAY),
         jobs.c.started_at.is_not(None),
-        jobs.c.state.in_(
-            [JobState.FINISHED, JobState.FAILED]
-        ),  # the end of a cancelled body tells nothing
+        # The end of a cancelled body tells nothing.
+        jobs.c.state.in_([JobState.FINISHED, JobState.FAILED]),
     )
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("limit"))

@@ -69,16 +69,14 @@ schedules = Table(
     Column("version", Integer, nullable=False, server_default=text("1")),
     Column("updated_at", Instant),  # null: unchanged since this column was added
     Column("overrides", Json),  # the declared value of each field that was changed at run time
-    Column(
-        "calendar_days", Json
-    ),  # the days that a calendar function excludes, as it returned them last
+    # The days that a calendar function excludes, as it returned them last.
+    Column("calendar_days", Json),
     Column("skip_until", Instant),  # nominal times up to this are skipped for `skip_reason`
     Column("skip_reason", String(32)),
     Column("moved_start", Instant),  # a one-time start of the next run, instead of its nominal time
     Column("backfill_next", Instant),  # the first of its rows in `backfill_times`
-    Column(
-        "limits", Json
-    ),  # the limits of each of its jobs, by the schedule's parameters, as in a job's row
+    # The limits of each of its jobs, by the schedule's parameters, as in a job's row.
+    Column("limits", Json),
     Column("tags", Json),  # the tags of each of its jobs
     Column("max_attempts", Integer),  # the attempts of each of its jobs; null: one
     # what integrations of the last run that ended have left for the `meta` of the next one
@@ -96,9 +94,8 @@ schedules = Table(
 )
 Index("horae_schedules_name", schedules.c.module, schedules.c.name, unique=True)
 partial_index("horae_schedules_due", schedules.c.next_start, where=text("next_start IS NOT NULL"))
-Index(
-    "horae_schedules_updated", schedules.c.updated_at
-)  # event streams query the latest changes once a second
+# Event streams query the latest changes once a second.
+Index("horae_schedules_updated", schedules.c.updated_at)
 _has_options = text("limits IS NOT NULL OR tags IS NOT NULL OR max_attempts IS NOT NULL")
 partial_index("horae_schedules_options", schedules.c.id, where=_has_options)
 partial_index("horae_schedules_running", schedules.c.run_token, where=text("run_token IS NOT NULL"))

@@ -86,9 +86,8 @@ def _key_of(
         key = key_of(each.limit.key, value, values, owner)
     except HoraeError:
         raise
-    except (
-        Exception
-    ) as error:  # its text may repeat a secret parameter, and callers over HTTP read ours
+    except Exception as error:
+        # Its text may repeat a secret parameter, and callers over HTTP read ours.
         raise InvalidRequest(
             f"job type {quoted(job_type)}: the key function of limit {quoted(each.name)} raised "
             f"{type(error).__name__} for these parameters"

@@ -31,8 +31,7 @@ def parts_of(annotation: Any) -> Iterator[Any]:
         yield part
         yield from getattr(part, "__metadata__", ())
         waiting += get_args(part)
-        if (
-            hasattr(part, "__value__") and part not in aliases
-        ):  # `type Cents = Annotated[…]`, which may name itself
+        # `type Cents = Annotated[…]`, which may name itself.
+        if hasattr(part, "__value__") and part not in aliases:
             aliases.append(part)
             waiting.append(part.__value__)

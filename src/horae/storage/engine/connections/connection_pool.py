@@ -123,9 +123,8 @@ class Transaction(Statement):
     def __enter__(self) -> Connection:
         connection = super().__enter__()
         try:
-            if (
-                connection.in_transaction()
-            ):  # SQLAlchemy calls it so after a statement that has committed by itself
+            # SQLAlchemy calls it so after a statement that has committed by itself.
+            if connection.in_transaction():
                 connection.commit()
             connection.begin()
             if self._pool.is_sqlite:

@@ -143,10 +143,8 @@ class OpenConnections:
                 thread = threading.Thread(
                     target=self._end, args=(ident, call[1]), name="horae-deadline", daemon=True
                 )
-                self._calls[ident] = later = (
-                    now + CANCEL_TIMEOUT,
-                    call[1],
-                )  # the next check does not end it again
+                # The next check does not end it again.
+                self._calls[ident] = later = (now + CANCEL_TIMEOUT, call[1])
                 if not try_start(thread) and self._calls.get(ident) is later:
                     self._calls[ident] = call
         return len(overdue)

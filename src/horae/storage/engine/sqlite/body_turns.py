@@ -60,10 +60,8 @@ class BodyTurns:
                 else:
                     time.sleep(seconds)
                 pause = min(2 * pause, 0.05)
-        except (
-            Exception,
-            asyncio.CancelledError,
-        ):  # a coroutine whose loop has ended can await no more
+        except (Exception, asyncio.CancelledError):
+            # A coroutine whose loop has ended can await no more.
             self._restore(cursor)
             raise
         self._restore(cursor)

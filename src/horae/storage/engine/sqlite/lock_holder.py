@@ -59,6 +59,5 @@ def _pid_of(fields: list[str], file: str) -> int | None:
         return None
     first, last, pid = fields[6], fields[7], int(fields[4])
     covers = int(first) <= WRITE_LOCK and (last == "EOF" or int(last) >= WRITE_LOCK)
-    return (
-        pid if covers and pid > 0 else None
-    )  # 0 stands for a process in a container that is not visible here
+    # 0 stands for a process in a container that is not visible here.
+    return pid if covers and pid > 0 else None

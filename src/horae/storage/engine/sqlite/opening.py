@@ -72,9 +72,8 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     """Set up a new driver connection: WAL, durable commits, foreign keys, the clock."""
     connection.isolation_level = None
     _use_wal(connection)
-    connection.execute(
-        "PRAGMA synchronous = FULL"
-    )  # with NORMAL a power failure may undo the last commits
+    # With NORMAL a power failure may undo the last commits.
+    connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     register_clock(connection)
 
@@ -155,9 +154,8 @@ def begin(connection: Connection) -> None:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout}")
         case "SNAPSHOT":
             connection.exec_driver_sql("BEGIN")
-            connection.exec_driver_sql(
-                "SELECT 1 FROM sqlite_master"
-            )  # the first read decides what the transaction sees
+            # The first read decides what the transaction sees.
+            connection.exec_driver_sql("SELECT 1 FROM sqlite_master")
         case _:
             pass
 

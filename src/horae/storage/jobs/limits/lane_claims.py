@@ -344,9 +344,8 @@ def _lock_buckets(
     # the last change under the lock.
     held = connection.execute(sql.RUNNING, {"buckets": [row.id for row in rows]})
     running: dict[int, int] = {bucket_id: int(weight) for bucket_id, weight in held}
-    locked.now = (
-        connection.scalar(_NOW) or 0
-    )  # the locks are held: no other claim has counted starts at a later moment
+    # The locks are held: no other claim has counted starts at a later moment.
+    locked.now = connection.scalar(_NOW) or 0
     read = readable(buckets.name, rows, partial(_bucket_of, running=running, now=locked.now))
     locked.buckets.update((bucket.id, bucket) for bucket in read)
     locked.waiting.update(row.id for row in rows if row.waiting and row.id in locked.buckets)

@@ -46,12 +46,10 @@ bulk_runs = Table(
     metadata,
     Column("job_id", row_id, primary_key=True, autoincrement=False),
     Column("lease", BigInteger, nullable=False),
-    Column(
-        "reached", row_id, nullable=False
-    ),  # the last job that was examined; jobs with smaller ids are still to come
-    Column(
-        "total", BigInteger
-    ),  # the number of jobs at the start; null: they could not be counted in time
+    # The last job that was examined; jobs with smaller ids are still to come.
+    Column("reached", row_id, nullable=False),
+    # The number of jobs at the start; null: they could not be counted in time.
+    Column("total", BigInteger),
     *(Column(name, BigInteger, nullable=False, server_default=text("0")) for name in _counts),
 )
 
