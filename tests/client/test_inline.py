@@ -1,6 +1,7 @@
 """Jobs that run in the calling thread, under the rules of a node."""
 
 import asyncio
+import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,15 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from horae import Backoff, Horae, JobContext, JobState, MaxJobCountExceeded, SoftTimeLimitExceeded
+from horae import (
+    Backoff,
+    Horae,
+    Job,
+    JobContext,
+    JobState,
+    MaxJobCountExceeded,
+    SoftTimeLimitExceeded,
+)
 from horae.runtime.liveness import membership
 from horae.storage.engine.database import Database
 from tests.harness.applications import attempts_of, live_rows, rows
@@ -67,6 +76,33 @@ def test_a_failure_is_the_job_s_and_not_the_caller_s(horae: Horae) -> None:
 
     job = horae.jobs.start(fail, sync=True)
     assert (job.state, job.error) == (JobState.FAILED, "ValueError: no")
+    assert attempts_of(horae, job.id) == ["failed"]
+
+
+def test_ctrl_c_ends_a_coroutine_and_reaches_the_caller(horae: Horae) -> None:
+    @horae.job
+    async def wait() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        horae.jobs.start(wait, sync=True)
+    (job,) = horae.jobs.list().jobs
+    assert job.state is JobState.FAILED
+    assert attempts_of(horae, job.id) == ["failed"]
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_a_coroutine_that_cancels_itself_fails(horae: Horae, in_a_loop: bool) -> None:
+    @horae.job
+    async def give_up() -> None:
+        raise asyncio.CancelledError
+
+    async def start_blocking() -> Job:
+        return horae.jobs.start(give_up, sync=True)
+
+    job = asyncio.run(start_blocking()) if in_a_loop else horae.jobs.start(give_up, sync=True)
+    assert (job.state, job.error) == (JobState.FAILED, "CancelledError: ")
     assert attempts_of(horae, job.id) == ["failed"]
 
 
