@@ -36,7 +36,7 @@ class NotStorableError(ValueError):
         self.problems = problems
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)  # not frozen, as what is made of it
 class Given:
     """What a caller gave, in lists and dictionaries that no validator can change."""
 
