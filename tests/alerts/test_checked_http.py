@@ -120,6 +120,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(
         ("file:///etc/passwd", "URL that is refused"),
         ("http://user:word@example.com/", "URL that is refused"),
         ("http://exa mple.com/", "URL that is refused"),
+        ("http://[bad", "URL that is refused"),
     ],
 )
 def test_redirects_are_checked(server: Receiver, location: str, reason: str) -> None:

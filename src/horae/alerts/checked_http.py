@@ -146,13 +146,13 @@ def send(
         follows = status in SAME_METHOD or (method == "GET" and status in REDIRECTS)
         if not follows or location is None:
             raise NotDelivered(f"it has answered {status}")
-        url = urljoin(url, location)
-        if parts.scheme == "https" and urlsplit(url).scheme != "https":
-            raise NotDelivered("it redirects from https to something else")
         try:
-            check_url(url)
-        except InvalidRequest as error:
+            url = urljoin(url, location)
+            scheme = check_url(url).scheme
+        except ValueError as error:
             raise NotDelivered(f"it redirects to a URL that is refused: {error}") from None
+        if parts.scheme == "https" and scheme != "https":
+            raise NotDelivered("it redirects from https to something else")
     raise NotDelivered(f"it redirects more than {MOST_REDIRECTS} times")
 
 
