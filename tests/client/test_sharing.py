@@ -137,6 +137,35 @@ def test_nobody_waits_for_a_leader_that_was_interrupted(held: HeldDatabase) -> N
     assert isinstance(found[1].exception(), Unavailable)
 
 
+class InterruptedLock:
+    """A lock after whose first release Ctrl-C is raised."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_due = threading.Lock(), True
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        if self._is_due:
+            self._is_due = False
+            raise KeyboardInterrupt
+
+
+def test_an_insert_that_was_interrupted_before_it_began_is_not_waited_for(
+    held: HeldDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held.busy_timeout = 0.05
+    held.go_on.set()
+    inserts = SharedInserts(held, SilentChannel())  # type: ignore[arg-type]
+    for _ in range(held.held):
+        monkeypatch.setattr(inserts, "_lock", InterruptedLock())
+        with pytest.raises(KeyboardInterrupt):
+            inserts.insert([PLAIN])
+    assert len(inserts.insert([PLAIN])) == 1
+
+
 def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None:
     held.busy_timeout = 0.05
     inserts = SharedInserts(held, SilentChannel())  # type: ignore[arg-type]

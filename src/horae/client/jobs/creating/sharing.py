@@ -52,29 +52,31 @@ class SharedInserts(BuiltAnewInChild):
         Raises what the database raises: if an answer was lost, for all who share the insert. Raises
         `DatabaseBusy` if the inserts of others last longer than the database's time limit.
         """
-        with self._lock:
-            start = None
-            if self._under_way < self.most_at_once:
-                self._under_way += 1
-            else:
-                start = _Start(rows)
-                self._waiting.append(start)
-        if start is None:
-            try:
-                return self._add(rows)
-            finally:
-                self._pass_on()
+        start, at_once = None, False
         try:
+            with self._lock:
+                if self._under_way < self.most_at_once:
+                    self._under_way += 1
+                    at_once = True
+                else:
+                    start = _Start(rows)
+                    self._waiting.append(start)
+            if start is None:
+                return self._add(rows)
             if not start.turn.acquire(timeout=self._database.busy_timeout):
                 self._leave(start)
-        except BaseException:  # such as KeyboardInterrupt
-            with self._lock:
-                is_waiting = start in self._waiting
-                if is_waiting:
-                    self._waiting.remove(start)
-            if not is_waiting and start.leads:
-                self._lead(start.leads)
+        except BaseException:  # such as KeyboardInterrupt, also at the end of the block above
+            if start is not None:
+                with self._lock:
+                    is_waiting = start in self._waiting
+                    if is_waiting:
+                        self._waiting.remove(start)
+                if not is_waiting and start.leads:
+                    self._lead(start.leads)
             raise
+        finally:
+            if at_once:
+                self._pass_on()
         if start.leads:
             self._lead(start.leads)
         if start.error is not None:
