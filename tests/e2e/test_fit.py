@@ -15,6 +15,7 @@ from sqlalchemy import Connection, update
 from horae.storage.engine.database import Database
 from horae.storage.jobs.search.searching import moment_in
 from horae.storage.jobs.tables import jobs
+from horae.storage.schedules import tables
 from tests.e2e.application import LONG_NAME
 from tests.e2e.conftest import APPLICATION
 from tests.e2e.history import write_history
@@ -68,6 +69,7 @@ def fill(node: Served, database: Database) -> None:
     post(node, f"schedules/{schedules['back_up']}/pause/", note=note)
     now = database.autocommit(moment_in, 0.0)
     database.transact(write_history, now, Random(4))
+    database.transact(give_up, schedules["refresh_rates"])
     late = node.begin(LONG_NAME)  # after the history, so that it is the first one in the list
 
     def grow_old(connection: Connection) -> None:
@@ -75,6 +77,20 @@ def fill(node: Served, database: Database) -> None:
         connection.execute(update(jobs).where(jobs.c.id == late).values(run_at=due))
 
     database.transact(grow_old)
+
+
+def give_up(connection: Connection, schedule: int) -> None:
+    """Write that a schedule has failed many times in a row, so that it is disabled."""
+    connection.execute(
+        update(tables.schedules)
+        .where(tables.schedules.c.id == schedule)
+        .values(state="disabled", enabled=False, disabled_reason="retries used up", next_start=None)
+    )
+    connection.execute(
+        update(tables.schedule_statistics)
+        .where(tables.schedule_statistics.c.schedule_id == schedule)
+        .values(consecutive_failures=112)
+    )
 
 
 def resize(page: Page, width: int) -> None:
@@ -90,7 +106,7 @@ def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, node: S
         settle(page)
         if view == "schedules":
             expect(page.get_by_test_id("lane").first).to_be_visible()
-        for width in (1440, 1024):
+        for width in (1440, 1280, 1024):
             resize(page, width)
             assert page.evaluate(OVERFLOWING) == [], (view, width)
             assert page.evaluate(HIDDEN) == [], (view, width)

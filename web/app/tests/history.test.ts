@@ -90,6 +90,11 @@ describe('"Why?"', () => {
     expect(
       whyOf('waiting', 'Waiting', 5, at, 60, { scope: 'everything', name: null }),
     ).toMatchObject({ name: 'queues' })
+    expect(whyOf('slots', 'Used', 3, at, 60, of)).toEqual({
+      name: 'jobs',
+      query: { states: 'started', queue: 'export' },
+    })
+    expect(whyOf('slots', 'Slots', 10, at, 60, of)).toEqual({ name: 'fleet' })
     expect(whyOf('throughput', 'Failed', 0, at, 60, of)).toBeNull()
     expect(whyOf('throughput', 'Failed', null, at, 60, of)).toBeNull()
   })

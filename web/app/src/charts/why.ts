@@ -44,7 +44,10 @@ const TARGETS: Readonly<Record<Measure, Target>> = {
   run: (of, ended) => jobs({ q: ended }, of),
   waiting,
   lateness: waiting,
-  slots: (of) => (of.scope === 'everything' ? { name: 'fleet' } : jobs({ states: 'started' }, of)),
+  slots: (of, _ended, label) =>
+    of.scope === 'everything' || label === texts.value.charts.series.slots
+      ? { name: 'fleet' }
+      : jobs({ states: 'started' }, of),
 }
 
 /**

@@ -1,6 +1,9 @@
+import { messagesFor } from '@horae/vue'
+
 import type { Why } from '@/api/schedules'
 import { durationText, secondsBetween } from '@/format/duration'
 import { momentText } from '@/format/moment'
+import { language } from '@/texts/locale'
 import { wordFor, type Texts } from '@/texts/texts'
 
 type Words = Texts['schedules']
@@ -37,11 +40,13 @@ function decisionOf(why: Why, words: Words): string {
       : ''
   const others = (why.count ?? 1) - 1
   const beside = others > 0 ? ` ${words.why.beside(others)}` : ''
-  const job =
-    why.job_id === null
-      ? ''
-      : ` ${why.job_state === null ? words.why.jobGone(why.job_id) : words.why.jobIs(why.job_id, why.job_state)}`
+  const job = why.job_id === null ? '' : ` ${jobOf(why.job_id, why.job_state, words)}`
   return `${text}${late}${beside}${job}`
+}
+
+function jobOf(id: number, state: string | null, words: Words): string {
+  if (state === null) return words.why.jobGone(id)
+  return words.why.jobIs(id, wordFor(messagesFor(language.value).states, state))
 }
 
 function pauseOf(why: Why, words: Words): string {

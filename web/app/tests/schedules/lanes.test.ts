@@ -5,6 +5,7 @@ import { laneCounts, laneItems, momentAt, sparkline } from '@/schedules/lanes'
 import { whyText } from '@/schedules/whyText'
 import { de } from '@/texts/de'
 import { en } from '@/texts/en'
+import { language } from '@/texts/locale'
 
 const LIST = {
   start_on: '2026-11-23T00:00:00Z',
@@ -73,6 +74,13 @@ describe('the reason for a time', () => {
     const text = whyText(WHY, en.schedules)
     expect(text).toContain('no node could start it on time')
     expect(text).toContain('No node was up from')
+  })
+
+  it('names the state of the job in the language of the page', () => {
+    language.value = 'de'
+    const text = whyText({ ...WHY, job_id: 7, job_state: 'failed' }, de.schedules)
+    language.value = 'en'
+    expect(text).toContain('Job #7: Fehlgeschlagen.')
   })
 
   it('is said for every kind, in both languages', () => {
