@@ -82,8 +82,6 @@ def _broken(name: str, error: Exception) -> str:
 
 def _instead(module: ModuleType) -> str:
     names = [name for name, value in vars(module).items() if isinstance(value, Horae)]
-    return (
-        f"; write {module.__name__}:{names[0]}"
-        if names
-        else "; it declares no application (`horae = Horae(…)`)"
-    )
+    if names:
+        return f"; write {module.__name__}:{names[0]}"
+    return "; it declares no application (`horae = Horae(…)`)"

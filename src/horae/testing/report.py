@@ -90,11 +90,9 @@ def compare(point: CrashPoint, expected: Any, found: Any, error: str | None) -> 
 def _count(effects: Any) -> Counter[Any] | None:
     """Return how often each effect came out, from a mapping or a list; None for others."""
     if isinstance(effects, Mapping):
-        return (
-            Counter(dict(effects))
-            if all(isinstance(count, int) for count in effects.values())
-            else None
-        )
+        if all(isinstance(count, int) for count in effects.values()):
+            return Counter(dict(effects))
+        return None
     if isinstance(effects, Iterable) and not isinstance(effects, str | bytes):
         return Counter(_hashable(effect) for effect in effects)
     return None

@@ -73,8 +73,6 @@ class LoginThrottle:
         self._wrong.append((now, address))
         own = sum(other == address for _, other in self._wrong) - limits.undelayed
         over = max(own, (len(self._wrong) - limits.undelayed_in_all) // 10)
-        return (
-            min(limits.first_delay * 2.0 ** min(over - 1, 10), limits.longest_delay)
-            if over > 0
-            else 0.0
-        )
+        if over > 0:
+            return min(limits.first_delay * 2.0 ** min(over - 1, 10), limits.longest_delay)
+        return 0.0

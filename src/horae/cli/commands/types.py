@@ -100,11 +100,9 @@ def text_of(field: str, value: Any) -> object:
         )
     if isinstance(value, list):
         return _plain_text(value)
-    return (
-        brief(value)
-        if field in ("soft_time_limit", "grace", "pending_timeout", "expires")
-        else value
-    )
+    if field in ("soft_time_limit", "grace", "pending_timeout", "expires"):
+        return brief(value)
+    return value
 
 
 def _plain_text(value: object) -> str:

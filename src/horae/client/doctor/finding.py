@@ -24,9 +24,8 @@ class Thresholds:
 
     clock_tolerance: float = 1.0  # difference between two clocks that no user notices
     hints_timeout: float = 6.0  # time for a first hint to arrive
-    redis_timeout: float = (
-        2.0  # time through Redis, which confirms a subscription after one round trip
-    )
+    # Time through Redis, which confirms a subscription after one round trip.
+    redis_timeout: float = 2.0
     lock_timeout: float = 1.0  # time for which a well-behaved writer may hold SQLite's write lock
     little_space: float = 0.1 * GIGABYTE  # free space on the disk below which writes will fail soon
     enough_space: float = GIGABYTE  # free space on the disk that needs no report

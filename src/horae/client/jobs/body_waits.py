@@ -109,11 +109,9 @@ class BodyWaits:
 def _why_taken_up(
     connection: Connection, awaited: WaitTarget, waiting: Collection[JobId]
 ) -> str | None:
-    return (
-        why_held_by_waiting(connection, JobId(awaited.id), waiting)
-        if awaited.kind == "job"
-        else None
-    )
+    if awaited.kind == "job":
+        return why_held_by_waiting(connection, JobId(awaited.id), waiting)
+    return None
 
 
 def _ask_live(failure: str, ask: Callable[[], T]) -> T | None:

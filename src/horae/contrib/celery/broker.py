@@ -134,11 +134,9 @@ class CeleryBackend(BuiltAnewInChild):
 def queue_of(app: Any, name: str) -> Any:
     """Return a queue as the Celery application defines it, or would define it if it is missing."""
     queues = app.amqp.queues
-    return (
-        queues[name]
-        if name in queues or queues.create_missing
-        else queues.add(queues.new_missing(name))
-    )
+    if name in queues or queues.create_missing:
+        return queues[name]
+    return queues.add(queues.new_missing(name))
 
 
 if TYPE_CHECKING:

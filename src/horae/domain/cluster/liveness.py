@@ -175,8 +175,6 @@ class Contact:
         if silence >= limits.last_attempts - limits.margin:
             return Isolation.ALL
         cut = self._cut and silence >= limits.lock - limits.lock_margin
-        return (
-            Isolation.RETRYABLE
-            if cut or silence >= limits.silence - limits.margin
-            else Isolation.NONE
-        )
+        if cut or silence >= limits.silence - limits.margin:
+            return Isolation.RETRYABLE
+        return Isolation.NONE

@@ -319,11 +319,9 @@ def _act_when_due(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     if snapshot.disabled or planned is None or planned > now:
         return unchanged
     if rules.finish_trigger is not None:
-        return (
-            unchanged
-            if snapshot.executing
-            else _fire_after_finish(snapshot, unchanged, planned, now)
-        )
+        if snapshot.executing:
+            return unchanged
+        return _fire_after_finish(snapshot, unchanged, planned, now)
     if snapshot.started is None or not snapshot.executing:
         return _fire_nominal(snapshot, unchanged, now)
     timeline, mark, change = Timeline.of(rules), snapshot.last_tick or now, snapshot.change

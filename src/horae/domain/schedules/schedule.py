@@ -284,11 +284,9 @@ class Rules:
     @property
     def finish_trigger(self) -> IntervalTrigger | None:
         """Return the trigger if it counts from the finish of a run; otherwise None."""
-        return (
-            self.trigger
-            if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed
-            else None
-        )
+        if isinstance(self.trigger, IntervalTrigger) and not self.trigger.fixed:
+            return self.trigger
+        return None
 
     @property
     def retry_after(self) -> Interval | None:

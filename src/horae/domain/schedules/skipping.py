@@ -38,11 +38,9 @@ def gaps_of(rules: Rules, change: OneTimeChange | None) -> Sequence[Gap]:
 
 def spans_of(rules: Rules) -> Sequence[Span]:
     """Return what the exclusion calendar of a schedule excludes."""
-    return (
-        excluded_spans(rules.exclude, rules.calendar_days, rules.trigger.timezone)
-        if rules.exclude
-        else ()
-    )
+    if rules.exclude:
+        return excluded_spans(rules.exclude, rules.calendar_days, rules.trigger.timezone)
+    return ()
 
 
 def reason_to_skip(rules: Rules, change: OneTimeChange | None, moment: datetime) -> Reason | None:

@@ -116,11 +116,9 @@ def _without_moved_start(snapshot: ScheduleSnapshot, plan: Plan, now: datetime) 
     else stays.
     """
     moved = snapshot.change is not None and snapshot.change.start is not None
-    return (
-        replace(plan, next_start=_by_timeline(snapshot, now))
-        if moved and not snapshot.executing
-        else plan
-    )
+    if moved and not snapshot.executing:
+        return replace(plan, next_start=_by_timeline(snapshot, now))
+    return plan
 
 
 def _by_timeline(snapshot: ScheduleSnapshot, now: datetime) -> datetime | None:

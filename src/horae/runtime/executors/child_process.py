@@ -144,11 +144,9 @@ class ChildProcess:
             if self.given_up is None
             else f"the process of the job was ended: {self.given_up}"
         )
-        return (
-            f"{how}, while it was starting ({self.step})"
-            if self.step
-            else f"{how}, while it was starting; {ADVICE}"
-        )
+        if self.step:
+            return f"{how}, while it was starting ({self.step})"
+        return f"{how}, while it was starting; {ADVICE}"
 
     def close(self) -> None:
         """Close the pipe, which ends the child unless it is ending already."""

@@ -141,11 +141,9 @@ class JobFilter:
     def longest(self) -> int | None:
         """The maximum number of bytes of one JSON value."""
         rows = self.limit if self.ids is None else len(self.ids)
-        return (
-            None
-            if self.most_bytes is None or rows is None
-            else self.most_bytes // (len(_LONG) * max(rows, 1))
-        )
+        if self.most_bytes is None or rows is None:
+            return None
+        return self.most_bytes // (len(_LONG) * max(rows, 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,9 +300,8 @@ def _job_of(values: dict[str, Any]) -> Job:
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")
     if values["state"] is not JobState.PENDING:
-        values["retry_reason"] = values["waits_for"] = (
-            None  # the claim leaves the old values, which saves writing
-        )
+        # The claim leaves the old values, which saves writing.
+        values["retry_reason"] = values["waits_for"] = None
     elif values["waits_for"] is not None:
         values["waits_for"] = WaitsFor(values["waits_for"])
     values["tags"] = tuple(values["tags"] or ())

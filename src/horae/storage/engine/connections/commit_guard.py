@@ -113,9 +113,8 @@ def forbid_commit(connection: Connection) -> Generator[None]:
         with transaction.guarded():
             yield
     finally:
-        transaction.is_over = (
-            True  # the body may have closed the connection, or detached it from its pool
-        )
+        # The body may have closed the connection, or detached it from its pool.
+        transaction.is_over = True
     if not connection.invalidated:
         transaction.check()
     if not connection.in_transaction():
