@@ -166,6 +166,24 @@ def test_an_insert_that_was_interrupted_before_it_began_is_not_waited_for(
     assert len(inserts.insert([PLAIN])) == 1
 
 
+def test_a_place_that_was_never_given_back_is_that_of_the_thread(
+    held: HeldDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    held.busy_timeout = 0.05
+    held.go_on.set()
+    inserts = SharedInserts(held, SilentChannel())  # type: ignore[arg-type]
+    with monkeypatch.context() as patched:
+        patched.setattr(inserts, "_pass_on", interrupt)
+        for _ in range(held.held):
+            with pytest.raises(KeyboardInterrupt):
+                inserts.insert([PLAIN])
+    for _ in range(2):
+        assert len(inserts.insert([PLAIN])) == 1
+
+
 def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None:
     held.busy_timeout = 0.05
     inserts = SharedInserts(held, SilentChannel())  # type: ignore[arg-type]

@@ -25,10 +25,10 @@ MOST_ROWS: Final = 1000
 class _Start:
     """The jobs of one caller. `turn` is locked until the caller inserts, or all is decided."""
 
-    __slots__ = ("error", "inserted", "leads", "rows", "turn")
+    __slots__ = ("error", "inserted", "leads", "rows", "thread", "turn")
 
-    def __init__(self, rows: Sequence[JobRow]) -> None:
-        self.rows = rows
+    def __init__(self, rows: Sequence[JobRow], thread: int) -> None:
+        self.rows, self.thread = rows, thread
         self.turn = threading.Lock()
         self.turn.acquire()
         self.leads: Sequence[_Start] = ()
@@ -43,7 +43,7 @@ class SharedInserts(BuiltAnewInChild):
         self._database, self._wakeup = database, wakeup
         self.most_at_once = 1 if database.is_file else MOST_AT_ONCE
         self._lock = threading.Lock()
-        self._under_way = 0
+        self._inserting = set[int]()  # the threads that do
         self._waiting = deque[_Start]()
 
     def insert(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
@@ -52,14 +52,15 @@ class SharedInserts(BuiltAnewInChild):
         Raises what the database raises: if an answer was lost, for all who share the insert. Raises
         `DatabaseBusy` if the inserts of others last longer than the database's time limit.
         """
-        start, at_once = None, False
+        start, at_once, thread = None, False, threading.get_ident()
         try:
             with self._lock:
-                if self._under_way < self.most_at_once:
-                    self._under_way += 1
+                # If the thread has a place already, Ctrl-C ended a call that had not given it back.
+                if thread in self._inserting or len(self._inserting) < self.most_at_once:
+                    self._inserting.add(thread)
                     at_once = True
                 else:
-                    start = _Start(rows)
+                    start = _Start(rows, thread)
                     self._waiting.append(start)
             if start is None:
                 return self._add(rows)
@@ -126,9 +127,10 @@ class SharedInserts(BuiltAnewInChild):
             while self._waiting and (not taken or rows + len(self._waiting[0].rows) <= MOST_ROWS):
                 taken.append(self._waiting.popleft())
                 rows += len(taken[-1].rows)
+            self._inserting.discard(threading.get_ident())
             if not taken:
-                self._under_way -= 1
                 return
+            self._inserting.add(taken[0].thread)
             taken[0].leads = taken
         taken[0].turn.release()
 
