@@ -7,6 +7,7 @@ ones; what it finds is kept as an `@example` of the test that failed, beside the
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -76,6 +77,8 @@ def pytest_configure(config: pytest.Config) -> None:
     fork_children()
     share_compiled_statements()
     gc.disable()  # until all tests are collected, which leaves hardly any garbage
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def use_memory() -> None:
