@@ -116,7 +116,9 @@ def test_a_default_port_that_another_node_has_is_done_without(
             stack.enter_context(socket.create_server(("127.0.0.1", horae.settings.port)))
         assert servers_of([horae]) == []
     horae.close()
-    assert "use --port 0 for a free port" in caplog.text
+    (warned,) = caplog.messages
+    assert warned.startswith("no HTTP API and no dashboard, as with --no-api: host, port (HORAE_")
+    assert warned.endswith("; choose another port, or 0 for a free one")
 
 
 def test_public_access_without_users_is_refused(tmp_path: Path) -> None:

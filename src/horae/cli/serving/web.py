@@ -33,9 +33,7 @@ def servers_of(horaes: Sequence[Horae]) -> list[HttpServer]:
                 for server in servers:
                     server.close()
                 raise
-            log.warning(
-                "no HTTP API and no dashboard: %s; use --port 0 for a free port, or --no-api", error
-            )
+            log.warning("no HTTP API and no dashboard, as with --no-api: %s", error)
     return servers
 
 
