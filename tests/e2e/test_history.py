@@ -76,3 +76,17 @@ def test_the_type_that_fails_most_since_a_deployment_comes_first(page: Page, nod
     expect(first).to_contain_text("60%about as before")
     page.get_by_test_id("type-letters").get_by_role("link", name="letters").click()
     expect(page.get_by_role("slider", name="Run")).to_be_visible()
+
+
+def test_what_was_pressed_in_a_chart_stays_until_why_is_asked(page: Page, node: Served) -> None:
+    page.goto("")
+    day = page.get_by_test_id("day")
+    plot, why = day.locator(".u-over"), day.get_by_role("link", name="Why? Failed")
+    expect(why).to_be_visible()  # of the last step
+    plot.click(position={"x": 100, "y": 50})
+    page.mouse.move(0, 0)
+    expect(why).to_have_count(0)
+    plot.click(position={"x": 100, "y": 50})
+    page.mouse.move(0, 0)
+    why.click()
+    expect(page).to_have_url(re.compile(r"/jobs\?q=finished:.+&states=failed$"))

@@ -45,9 +45,11 @@ export function optionsOf(
       y: false,
       drag: { x: false, y: false },
       points: { show: kind !== 'bars' },
-      bind: { click: (plot) => () => picked(plot, onPick) },
     },
-    hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [(plot) => onHover(plot.cursor.idx ?? null)],
+      ready: [tellPressed(onPick)],
+    },
     scales: {
       x: { range: (plot, from, to) => timeRangeOf(from, to, kind === 'bars' ? stepOf(plot) : 0) },
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, minimumHeight)] },
@@ -74,9 +76,12 @@ function widthOf(values: readonly string[] | null, plot: uPlot): number {
   return Math.max(MIN_AXIS_WIDTH, Math.ceil(longest) + AXIS_GAPS)
 }
 
-function picked(plot: uPlot, onPick: (index: number) => void): null {
-  if (typeof plot.cursor.idx === 'number') onPick(plot.cursor.idx)
-  return null
+/** Return a hook that tells which point is pressed; `cursor.bind.click` of uPlot is for its legend. */
+export function tellPressed(onPick: (index: number) => void): (plot: uPlot) => void {
+  return (plot) =>
+    plot.over.addEventListener('click', () => {
+      if (typeof plot.cursor.idx === 'number') onPick(plot.cursor.idx)
+    })
 }
 
 type Color = (name: string) => string

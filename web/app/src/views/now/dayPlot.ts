@@ -3,6 +3,7 @@ import uPlot from 'uplot'
 import { clockText } from '@/format/moment'
 import type { HistorySeries } from '@/api/model'
 import { perMinute, timesOf } from '@/charts/history'
+import { tellPressed } from '@/charts/plot'
 import type { Mark, MarkKind } from './day'
 
 const HEIGHT = 220
@@ -37,6 +38,7 @@ export function dayOptions(
   step: () => number,
   format: (value: number) => string,
   onHover: (index: number | null) => void,
+  onPick: (index: number) => void,
 ): uPlot.Options {
   const color = colorsOf(container)
   const fromZero: uPlot.Scale = { range: (_plot, _min, max) => [0, Math.max(max * 1.15, 4)] }
@@ -48,6 +50,7 @@ export function dayOptions(
     hooks: {
       setCursor: [(plot) => onHover(plot.cursor.idx ?? null)],
       draw: [(plot) => drawMarks(plot, marks(), color)],
+      ready: [tellPressed(onPick)],
     },
     scales: {
       x: { range: (_plot, from, to) => [from, to + step()] }, // a step lasts until the next one
