@@ -20,6 +20,8 @@ export default defineConfig({
   build: {
     outDir: path('../../src/horae/api/static'),
     emptyOutDir: true,
+    // All browsers that the page supports have it.
+    modulePreload: { polyfill: false },
     // The licences of the bundled libraries, which the wheel must contain.
     license: { fileName: 'licenses.md' },
     // A `data:` URL in a style sheet would need an exception in the content security policy.
@@ -50,7 +52,7 @@ export default defineConfig({
             // What lists have in common, which the first page does not need.
             {
               name: 'tables',
-              test: /src\/(components\/(JsonView|ColumnChooser|SortHeader|FilterBar|StateBadge|TimeAgo|columns|sorting|media|draft|clipboard)|format\/(json|controls))/,
+              test: /src\/(failures\/|components\/(JsonView|ColumnChooser|SortHeader|FilterBar|StateBadge|TimeAgo|columns|sorting|media|draft|clipboard)|format\/(json|controls))/,
               priority: 2,
             },
             { name: 'base', test: /./ },
