@@ -20,7 +20,7 @@ export default defineConfig({
   build: {
     outDir: path('../../src/horae/api/static'),
     emptyOutDir: true,
-    // All browsers that the page supports have it.
+    // All browsers that the page supports preload modules.
     modulePreload: { polyfill: false },
     // The licences of the bundled libraries, which the wheel must contain.
     license: { fileName: 'licenses.md' },

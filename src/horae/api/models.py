@@ -38,7 +38,7 @@ Storable = Annotated[str, AfterValidator(_check_storable)]
 
 
 def _refuse_number(value: Any) -> Any:
-    """Refuse what Pydantic takes for seconds since 1970, and the API's document does not name."""
+    """Refuse a number, which Pydantic would take for seconds since 1970."""
     try:
         float(value)
     except (TypeError, ValueError, OverflowError):
@@ -50,7 +50,7 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_refuse_number)]
 """A date and time with its zone."""
 Moment = Annotated[
     AwareDatetime,
-    # Before the validator: around it, they would stand in the document, which has no such keywords.
+    # The bounds come before the validator; after it they would get into the document of the API.
     Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
     BeforeValidator(_refuse_number),
 ]
@@ -124,6 +124,7 @@ class OfValues:
 
 HIDDEN: Final = "not shown to viewers"
 """What a viewer reads in place of a text that may repeat parameters."""
+# Fields that a viewer reads as null, or in `HiddenText` as `HIDDEN`.
 AnyOfValues = Annotated[Any, OfValues()]
 TextOfValues = Annotated[str | None, OfValues()]
 HiddenText = Annotated[str | None, OfValues(HIDDEN)]

@@ -25,7 +25,7 @@ EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
 REFUSED_ADDRESS: Final = re.compile(
     r"(?:No such command|Got unexpected extra argument).*?([A-Za-z_][\w.]*:[A-Za-z_]\w*)"
 )
-"""An error of Typer's about the address of an application, which only `horae run` takes so."""
+"""An error of Typer's about an application such as app:horae, given as an argument."""
 
 EPILOG: Final = (
     "Exit codes: 0 success; 1 the job failed, a check found a problem, the database is unavailable,"
@@ -106,6 +106,6 @@ def failures_as_exit_codes() -> Generator[None]:
 
 
 def _name_application(error: Any) -> None:
-    """Add how a command is told its application, if it refused the address of one."""
+    """Add that `--app` names the application, if a command has refused it as an argument."""
     if refused := REFUSED_ADDRESS.match(getattr(error, "message", "")):
         error.message = f"{error.message.rstrip('.')}. Name the application by --app {refused[1]}."

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from horae.storage.jobs.search import MappedTable
 
 
-# Neither is frozen, which would make the start of many jobs an eighth slower.
+# These two and `Given` are not frozen: `start_many` would take an eighth more CPU time.
 @dataclass(slots=True)
 class CheckedParameters:
     """Parameters that were validated: what the caller gave, and what validation made of it."""

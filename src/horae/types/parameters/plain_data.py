@@ -84,7 +84,7 @@ def plain_values(job_type: str, values: Any) -> dict[str, Any]:
 
     Raises `InvalidParameters` if they are no plain data.
     """
-    if type(values) is not dict and not isinstance(values, Mapping):
+    if not isinstance(values, Mapping):
         raise InvalidRequest(
             f"the parameters of {job_type!r} are a {_kind(values)}, expected a mapping"
         )

@@ -36,7 +36,7 @@ class NotStorableError(ValueError):
         self.problems = problems
 
 
-@dataclasses.dataclass(slots=True)  # not frozen, as what is made of it
+@dataclasses.dataclass(slots=True)  # not frozen, see `CheckedParameters`
 class Given:
     """What a caller gave, in lists and dictionaries that no validator can change."""
 

@@ -43,7 +43,7 @@ class SharedInserts(BuiltAnewInChild):
         self._database, self._wakeup = database, wakeup
         self.most_at_once = 1 if database.is_file else MOST_AT_ONCE
         self._lock = threading.Lock()
-        self._inserting = set[int]()  # the threads that do
+        self._inserting = set[int]()  # the threads that insert
         self._waiting = deque[_Start]()
 
     def insert(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
