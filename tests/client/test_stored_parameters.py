@@ -12,6 +12,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -31,8 +33,9 @@ from pydantic import (
 
 from horae import Horae, InvalidParameters, JobContext, JobType, Secret
 from horae.errors import InvalidJobType
+from horae.types import storable_parameters
 from horae.types.function import JobFunction
-from horae.types.parameters.parameters import ModelParameters
+from horae.types.parameters.parameters import ModelParameters, Stored
 from horae.types.parameters.secret import masked
 from horae.types.parameters.written import NotStorableError
 
@@ -216,6 +219,58 @@ def test_a_function_gets_what_was_validated(horae: Horae, value: Any, cents: int
     job = horae.jobs.start(pay, amount=value, sync=True)
     assert job.params == {"amount": value}
     assert job.result == cents
+
+
+class Plain(BaseModel):
+    text: Annotated[str, Field(min_length=1)]
+    number: int | float | None
+    flag: bool = False
+
+
+@given(
+    values=st.dictionaries(
+        st.sampled_from(["text", "number", "flag", "other"]),
+        st.one_of(
+            st.text(st.characters(codec=None), max_size=600),
+            st.integers(),
+            st.just(10**5000),
+            st.floats(),
+            st.booleans(),
+            st.none(),
+            st.lists(st.integers(), max_size=2),
+        ),
+    ),
+    most=st.sampled_from([20, 400, 1024 * 1024]),
+)
+@example(values={"text": "\x00", "number": 1, "flag": True}, most=1024)
+@example(values={"text": "\ud800", "number": 1, "flag": True}, most=1024)
+@example(values={"text": "a", "number": -0.0, "flag": True}, most=1024)
+@example(values={"text": "a", "number": 10**5000, "flag": True}, most=1024 * 1024)
+@example(values={"text": "a" * 30, "number": 1, "flag": True}, most=20)
+@example(values={"text": "", "number": 1, "flag": True}, most=1024)
+@example(values={"text": "a", "number": 1}, most=1024)
+def test_one_step_stores_what_checking_and_storing_store(values: dict[str, Any], most: int) -> None:
+    class Test(JobType[Plain]):
+        type = "test"
+        params = Plain
+        max_params_bytes = most
+
+        def run(self, job: JobContext) -> None: ...
+
+    job_type = Test()
+    parameters = job_type.parameters
+    assert isinstance(parameters, ModelParameters)
+    parameters.store(parameters.check("test", {"text": "a", "number": 1}))  # it knows the default
+    at_once = parameters.store_at_once(values, most)
+    if at_once is not None:
+        assert at_once == storable_parameters(job_type, parameters.check("test", values))
+
+
+def test_short_calls_are_stored_in_one_step() -> None:
+    parameters = ModelParameters(Plain)
+    values: dict[str, Any] = {"text": "a", "number": 1, "flag": True}
+    assert parameters.store_at_once(values, 1024) == Stored('{"text":"a","number":1,"flag":true}')
+    assert parameters.store_at_once(values | {"text": ""}, 1024) is None
 
 
 def test_a_validator_may_give_another_value_each_time(horae: Horae) -> None:

@@ -218,11 +218,9 @@ def test_exactly_max_count_are_created_by_many_at_once(database: Database) -> No
 def test_a_batch_counts_as_a_whole(database: Database) -> None:
     create(database, Export(), owner="alice")
     batch = NewJobs(Export(), StartOptions(owner="alice"))
-    for _ in range(2):
-        batch.append({})
+    batch.extend([{}] * 2, "values")
     too_many = NewJobs(Export(), StartOptions(owner="alice"))
-    for _ in range(3):
-        too_many.append({})
+    too_many.extend([{}] * 3, "values")
     with pytest.raises(MaxJobCountExceeded):
         database.transact(handler.create_many, too_many)
     assert count(database) == (1, 0)

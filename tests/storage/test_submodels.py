@@ -137,8 +137,7 @@ def start(database: Database, job_type: JobType[Any] | None = None, **values: An
 
 def start_many(database: Database, *values: dict[str, Any]) -> list[JobId]:
     batch = NewJobs(Import(), StartOptions())
-    for each in values:
-        batch.append(each)
+    batch.extend(values, "values")
     return database.transact(handler.create_many, batch)
 
 

@@ -8,6 +8,8 @@ import sys
 from decimal import Decimal
 from typing import Final
 
+SIMPLE: Final = 2_000
+"""Characters of a JSON text in which no whole number is too long to be read again."""
 # An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000"
 # itself.
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -41,6 +43,14 @@ def is_storable_json(text: str) -> bool:
         return False
     # Searching by the expression is slow, and hardly any text has this escape.
     return "\\u0000" not in text or _ESCAPED_NUL.search(text) is None
+
+
+def is_simple_json(text: str, most: int) -> bool:
+    """Return whether JSON that was encoded, and has no floats, can be stored as it is.
+
+    `most`: the maximum number of bytes.
+    """
+    return len(text) <= SIMPLE and len(text) * 4 <= most and "\\u0000" not in text
 
 
 def unreadable_json(text: str) -> str | None:

@@ -39,6 +39,7 @@ from horae.client.jobs.creating import (
     create_plain,
     job_of,
     new_job,
+    new_jobs,
     observed,
     once,
     refusal_of_session,
@@ -83,7 +84,6 @@ from horae.errors import (
     DatabaseBusy,
     GroupDoesNotExist,
     GroupNotCancellable,
-    InvalidParameters,
     InvalidRequest,
     JobDoesNotExist,
     JobFailed,
@@ -357,15 +357,10 @@ class Jobs:
                 return []
             # A job that is compared with those before it, or waits, is created by itself.
             alone = kind.uniqueness is not None or options.after
-            each_new, batch = list[NewJob](), NewJobs(kind, options)
-            for position, item in enumerate(given):
-                try:
-                    if alone:
-                        each_new.append(new_job(kind, options, item, in_batch=True))
-                    else:
-                        batch.append(item)
-                except InvalidParameters as error:
-                    raise error.within(f"values[{position}]") from None
+            each_new = new_jobs(kind, options, given) if alone else []
+            batch = NewJobs(kind, options)
+            if not alone:
+                batch.extend(given, "values")
 
             def create_all(connection: Connection) -> JobIds:
                 if alone:

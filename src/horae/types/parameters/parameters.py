@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from horae.domain.storable import is_simple_json
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
 from horae.sentences import invalid_value
@@ -26,7 +27,7 @@ from horae.types.parameters.secret import (
     shown_path,
     with_secrets,
 )
-from horae.types.parameters.written import Given, ParameterWriter, validated_again
+from horae.types.parameters.written import Given, ParameterWriter, validate, validated_again
 
 if TYPE_CHECKING:
     from horae.storage.jobs.search import MappedTable
@@ -122,6 +123,26 @@ class ModelParameters:
         Raises `NotStorableError`.
         """
         return _NOTHING if self._empty else Stored(self._writer.write(checked.given, checked.value))
+
+    def store_at_once(self, values: Mapping[str, Any], most: int) -> Stored | None:
+        """Check and store the values of a call in one step, which takes a third of the time.
+
+        `most`: the maximum number of bytes of JSON. Returns None, also for values that are refused,
+        if that takes `check` and `store`.
+        """
+        if type(values) is not dict or self.has_secrets or self.files is not None:
+            return None
+        stored = _NOTHING
+        if not self._empty:
+            text = self._writer.write_exact(values)
+            if text is None or not is_simple_json(text, most):
+                return None
+            stored = Stored(text)
+        try:
+            validate(self.model, values.copy())
+        except ValidationError:
+            return None
+        return stored
 
     def load(self, text: str | None) -> BaseModel:
         """Validate what was stored. Raises `ValidationError` if the declaration has changed."""
@@ -279,7 +300,7 @@ def _dumped(params: Any) -> str:
 def _validate(model: type[BaseModel], job_type: str, plain: dict[str, Any]) -> BaseModel:
     """Return the values as a model; its error names each problem without secret values."""
     try:
-        return model.model_validate(plain)
+        return validate(model, plain)
     except ValidationError as error:
         clean = cleaner(given_secrets(model, plain))
         found = error.errors(include_input=False)

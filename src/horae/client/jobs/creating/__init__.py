@@ -35,6 +35,7 @@ from horae.client.jobs.creating.new_job import (
     NewJobs,
     max_count_of,
     new_job,
+    new_jobs,
     repetition_of,
     take_batch,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "job_of",
     "max_count_of",
     "new_job",
+    "new_jobs",
     "observed",
     "once",
     "refusal_of_session",

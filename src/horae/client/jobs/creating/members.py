@@ -97,10 +97,7 @@ class MemberParser:
             kind, values, options = self._parts(f"member {position}", given)
             if not batch or batch[-1].job_type is not kind or batch[-1].options is not options:
                 batch.append(NewJobs(kind, options, self._in_batch))
-            try:
-                batch[-1].append(values)
-            except InvalidParameters as error:
-                raise error.within(f"members[{position}]") from None
+            batch[-1].extend([values], "members", position)
             size += 1
             if size == INSERTED_AT_ONCE:
                 yield batch

@@ -20,7 +20,7 @@ from horae.client.jobs.creating.rules import (
 from horae.domain.jobs import Debounce, Job, OnDependencyFailure, UniqueKey, together
 from horae.domain.storable import fits, is_storable_json, spelled_out
 from horae.domain.times import parse_duration
-from horae.errors import InvalidRequest
+from horae.errors import InvalidParameters, InvalidRequest
 from horae.storage.jobs import NO_META, JobRow
 from horae.types import JobType, has_hook, storable_parameters
 from horae.types.options import (
@@ -102,14 +102,25 @@ class NewJobs:
     stored: list[Stored] = field(default_factory=list[Stored])
     values: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
-    def append(self, values: Mapping[str, Any]) -> None:
-        """Check the parameters of one more job.
+    def extend(self, values: Sequence[Mapping[str, Any]], name: str, first: int = 0) -> None:
+        """Check the parameters of more jobs; `first`: the position of the first of them in `name`.
 
         Raises `InvalidParameters`, or what `prepare_values` raises.
         """
-        checked = _prepare(self.job_type, self.options.owner, values)
-        self.stored.append(_store(self.job_type, self.options, checked))
-        self.values.append(values)
+        kind, declared = self.job_type, self.job_type.parameters
+        at_once = None
+        if isinstance(declared, ModelParameters) and not (kind.prepares or kind.named_limits):
+            at_once = declared.store_at_once
+        for position, each in enumerate(values, first):
+            stored = None if at_once is None else at_once(each, kind.max_params_bytes)
+            if stored is None:
+                try:
+                    checked = _prepare(kind, self.options.owner, each)
+                    stored = _store(kind, self.options, checked)
+                except InvalidParameters as error:
+                    raise error.within(f"{name}[{position}]") from None
+            self.stored.append(stored)
+        self.values.extend(values)
 
 
 def new_job(
@@ -144,6 +155,19 @@ def new_job(
         after=After(options.after_ids, on_failure) if options.after else None,
         max_count=max_count_of(job_type, options.owner, in_batch=in_batch),
     )
+
+
+def new_jobs(
+    job_type: JobType[Any], options: StartOptions, values: Sequence[Mapping[str, Any]]
+) -> list[NewJob]:
+    """Check the calls of a batch whose jobs are created one by one, as `new_job` does."""
+    made: list[NewJob] = []
+    for position, each in enumerate(values):
+        try:
+            made.append(new_job(job_type, options, each, in_batch=True))
+        except InvalidParameters as error:
+            raise error.within(f"values[{position}]") from None
+    return made
 
 
 def repetition_of(
