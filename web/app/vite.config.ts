@@ -26,8 +26,6 @@ export default defineConfig({
     license: { fileName: 'licenses.md' },
     // A `data:` URL in a style sheet would need an exception in the content security policy.
     assetsInlineLimit: 0,
-    // Few files: a request for a few kilobytes costs more than it saves.
-    cssCodeSplit: false,
     rolldownOptions: {
       output: {
         codeSplitting: {
@@ -52,7 +50,7 @@ export default defineConfig({
             // What lists have in common, which the first page does not need.
             {
               name: 'tables',
-              test: /src\/(failures\/|components\/(JsonView|ColumnChooser|SortHeader|FilterBar|StateBadge|TimeAgo|columns|sorting|media|draft|clipboard)|format\/(json|controls))/,
+              test: /vue\/src\/(components|composables)|src\/(failures\/|components\/(JsonView|ColumnChooser|SortHeader|FilterBar|StateBadge|TimeAgo|columns|sorting|media|draft|clipboard)|format\/(json|controls))/,
               priority: 2,
             },
             { name: 'base', test: /./ },
