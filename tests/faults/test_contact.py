@@ -165,7 +165,7 @@ async def test_a_silent_database_does_not_hold_a_node_that_is_told_to_stop(
         began = time.monotonic()
     assert time.monotonic() - began < 0.2 + 5
     assert (
-        f"the results of 1 jobs could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}"
+        f"the results of 1 job could not be written, because the database does not answer; another node will find these jobs unfinished: {job.id}"
         in caplog.text
     )
     network.resume()

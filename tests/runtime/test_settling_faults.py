@@ -13,11 +13,11 @@ from sqlalchemy.exc import DBAPIError
 from horae import Horae, JobState
 from horae.domain.jobs import UNSTORABLE_TEXT
 from horae.domain.jobs.job import JobState as State
-from horae.runtime.timing import Timing, WorkerTiming
+from horae.runtime.timing import Pauses, SettlerTiming, ShutdownTiming, Timing, WorkerTiming
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
 from tests.harness.applications import attempts_of, rows
-from tests.harness.nodes import running_node, signals_of, until_set, until_state
+from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 from tests.harness.waiting import until_after
 
 Refuse = Callable[[psycopg.Error, int], None]
@@ -166,3 +166,25 @@ async def test_a_hand_back_is_repeated(horae: Horae, monkeypatch: pytest.MonkeyP
         assert len(failures) == 3
         release.set()
         await until_after(signals_of(node).settled, lambda: count(horae) == {"finished": 306})
+
+
+async def test_a_node_that_stops_names_each_job_without_a_result_once(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = Refusal(monkeypatch, psycopg.errors.ReadOnlySqlTransaction())
+    timing = Timing(
+        settler=SettlerTiming(retry=Pauses(60.0, 60.0)), shutdown=ShutdownTiming(after_grace=0.6)
+    )
+
+    @horae.job
+    async def work() -> None:
+        await release.wait()
+
+    release = asyncio.Event()
+    async with running_node(horae, timing=timing):
+        job = await horae.aio.jobs.start(work)
+        refusal.job_id = job.id
+        release.set()
+        await until(lambda: "1 result not written yet" in caplog.text)
+    assert "the results of 1 job could not be written" in caplog.text
+    assert f"unfinished: {job.id}\n" in caplog.text

@@ -64,10 +64,10 @@ class Shutdown:
         await asyncio.wait([settling], timeout=settled_by - loop.time())
         if unsettled := self.settler.unsettled:
             log.error(
-                "node %s stops although the results of %d jobs could not be written, because the"
+                "node %s stops although the results of %s could not be written, because the"
                 " database does not answer; another node will find these jobs unfinished: %s",
                 self.node,
-                len(unsettled),
+                counted(len(unsettled), "job"),
                 ", ".join(map(str, unsettled[:LISTED])) + (", …" * (len(unsettled) > LISTED)),
             )
 
