@@ -75,7 +75,7 @@ def live(driver: Driver, seed: int, steps: int = 150, *, alters: bool = True) ->
 def _claim(driver: Driver, running: list[Claim], random: Random) -> None:
     claimed = driver.claim()
     handed_back = [claim for claim in claimed if random.random() < 0.05]
-    driver.database.transact(claims.hand_back, handed_back)
+    driver.database.transact(claims.hand_back, HERE, handed_back)
     running += [claim for claim in claimed if claim not in handed_back]
 
 
@@ -183,7 +183,7 @@ def _attempts(driver: Driver) -> None:
     driver.horae.jobs.retry(failed.id)
     _run(driver)
     start("task")
-    driver.database.transact(claims.hand_back, _claim_tasks(driver))
+    driver.database.transact(claims.hand_back, HERE, _claim_tasks(driver))
     _run(driver)
     cancel(start("task").id)
     again = start("task")

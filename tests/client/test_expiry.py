@@ -140,7 +140,7 @@ def test_a_job_that_has_begun_once_does_not_expire(shop: Horae, outcome: Attempt
 def test_a_job_that_was_handed_back_unbegun_still_expires(shop: Horae) -> None:
     shop.jobs.start("offer")
     database = shop.components.database
-    database.transact(claims.hand_back, claim_as_another_node(shop))
+    database.transact(claims.hand_back, ELSEWHERE, claim_as_another_node(shop))
     pass_expiry(shop)
     assert claim_as_another_node(shop) == []
     assert len(swept(shop)) == 1

@@ -404,8 +404,8 @@ class JobLife(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(which=WHICH)
     def hand_back(self, which: int) -> None:
-        _, claim = self._recent(self.held, which)
-        self.database.transact(claims.hand_back, [claim])
+        node, claim = self._recent(self.held, which)
+        self.database.transact(claims.hand_back, node, [claim])
         job = self._running(claim)
         if job is not None:
             job.move(JobEvent.HAND_BACK, self.now)
@@ -452,7 +452,7 @@ class JobLife(RuleBasedStateMachine):
         """A zombie settles, or hands back, what runs elsewhere by now."""
         node, claim = self._recent(self._overtaken(), which)
         if outcome is None:
-            self.database.transact(claims.hand_back, [claim])
+            self.database.transact(claims.hand_back, node, [claim])
         else:
             self._settle(node, [decide(claim, outcome, backoff_of(claim, None), Random(0))])
 

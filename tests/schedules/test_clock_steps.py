@@ -61,7 +61,7 @@ def expire(driver: Driver, claim: Claim) -> None:
 
 
 def hand_back(driver: Driver, claim: Claim) -> None:
-    driver.database.transact(claims.hand_back, [claim])
+    driver.database.transact(claims.hand_back, HERE, [claim])
 
 
 class TestSetBack:

@@ -191,7 +191,7 @@ def test_a_run_that_waits_for_another_attempt_has_begun(
     driver.end(claim, ENDED_BADLY)
     if claimed_again:
         driver.clock.advance(minutes=5)
-        driver.database.transact(claims.hand_back, driver.claim())
+        driver.database.transact(claims.hand_back, HERE, driver.claim())
     cancelled(driver, job_id)
     after = stored(driver)
     assert (after.total_runs, after.total_failures, after.consecutive_failures) == (1, 1, 0)

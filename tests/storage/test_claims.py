@@ -187,7 +187,7 @@ def test_every_claim_has_a_lease_of_its_own(database: Database) -> None:
     settled(database, again(first))
     [second] = claimed(database, OTHER)
     assert (second.lease, second.attempt) == (2, 2)
-    database.transact(claims.hand_back, [second])
+    database.transact(claims.hand_back, OTHER, [second])
     [third] = claimed(database)
     assert (third.lease, third.attempt) == (3, 2)
 
@@ -266,7 +266,7 @@ def test_a_job_that_is_handed_back_is_due_although_the_clock_was_set_back(
     [claim] = claimed(database)
     later = update(jobs).where(jobs.c.id == job_id).values(run_at=seconds_from_now("seconds"))
     database.transact(lambda connection: connection.execute(later, {"seconds": 10_800.0}))
-    database.transact(claims.hand_back, [claim])
+    database.transact(claims.hand_back, NODE, [claim])
     assert [again.id for again in claimed(database)] == [job_id]
 
 
@@ -274,7 +274,7 @@ def test_handing_back_restores_the_attempt(database: Database) -> None:
     job_id = started(database, max_attempts=2, delay=-5.0)
     before = job(database, job_id)
     [claim] = claimed(database)
-    assert database.transact(claims.hand_back, [claim]) == {job_id}
+    assert database.transact(claims.hand_back, NODE, [claim]) == {job_id}
     after = job(database, job_id)
     assert (after.state, after.node_id, after.attempt, after.started_at) == (
         JobState.PENDING,
@@ -292,17 +292,25 @@ def test_handing_back_with_a_stale_lease_changes_nothing(database: Database) -> 
     settled(database, again(stale))
     [current] = claimed(database, OTHER)
     before = job(database, current.id)
-    assert database.transact(claims.hand_back, [stale]) == set()
+    assert database.transact(claims.hand_back, NODE, [stale]) == set()
+    assert job(database, current.id) == before
+
+
+def test_handing_back_the_same_lease_of_another_node_changes_nothing(database: Database) -> None:
+    """After a fail-over that lost jobs, another node may have the same lease of a new job with the same id."""
+    current = running(database, OTHER)
+    before = job(database, current.id)
+    assert database.transact(claims.hand_back, NODE, [current]) == set()
     assert job(database, current.id) == before
 
 
 def test_handing_back_many_at_once(database: Database) -> None:
     taken = [running(database) for _ in range(50)]
     kept = running(database)
-    assert database.transact(claims.hand_back, taken) == {claim.id for claim in taken}
+    assert database.transact(claims.hand_back, NODE, taken) == {claim.id for claim in taken}
     assert {job(database, claim.id).state for claim in taken} == {JobState.PENDING}
     assert job(database, kept.id).state is JobState.STARTED
-    assert database.transact(claims.hand_back, []) == set()
+    assert database.transact(claims.hand_back, NODE, []) == set()
 
 
 @pytest.mark.parametrize("ended", ["cancelled", "failed"])
@@ -317,7 +325,7 @@ def test_handing_back_what_was_ended_meanwhile_does_not_revive_it(
         arrange.expired(database, {"import": 30.0})
     before = job(database, claim.id)
     assert (
-        database.transact(claims.hand_back, [claim]) == set()
+        database.transact(claims.hand_back, NODE, [claim]) == set()
     )  # so its node must still say that nothing runs
     assert before.state == ended
     assert job(database, claim.id) == before

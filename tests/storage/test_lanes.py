@@ -138,7 +138,7 @@ def test_a_job_that_is_pending_again_is_limited_as_before(database: Database) ->
 def test_a_job_that_is_handed_back_is_claimed_again(database: Database) -> None:
     first = job(database)
     taken_first = claimed(database)
-    database.transact(claims.hand_back, taken_first)
+    database.transact(claims.hand_back, NODE, taken_first)
     assert taken(database, node=OTHER) == [first]
 
 

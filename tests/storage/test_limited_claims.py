@@ -145,7 +145,7 @@ def test_a_retry_and_a_hand_back_make_room(database: Database) -> None:
     [claim] = taken(database)
     settled(database, again(claim))
     [second] = taken(database, OTHER)
-    database.transact(claims.hand_back, [second])
+    database.transact(claims.hand_back, OTHER, [second])
     assert len(taken(database)) == 1
 
 

@@ -79,6 +79,16 @@ def test_a_finished_job(database: Database) -> None:
     assert found.started_at <= found.finished_at <= found.updated_at + INSTANT
 
 
+@pytest.mark.parametrize("how", [success, failure, again])
+def test_the_same_lease_of_another_node_is_not_settled(database: Database, how: How) -> None:
+    """After a fail-over that lost jobs, another node may have the same lease of a new job with the same id."""
+    claim = running(database, OTHER, max_attempts=3)
+    before = job(database, claim.id)
+    assert settled(database, how(claim), node=NODE) == Settled()
+    assert (job(database, claim.id), attempts(database, claim.id)) == (before, [])
+    assert settled(database, how(claim), node=OTHER).settled == {claim.id}
+
+
 def test_a_failed_job_keeps_its_progress_and_texts(database: Database) -> None:
     claim = running(database)
     settled(database, failure(claim, traceback="Traceback …", progress=40, label="importing"))
@@ -394,7 +404,7 @@ def test_a_release_needs_the_lease_the_node_and_an_end(database: Database) -> No
 
 def test_two_leases_of_one_job_in_a_batch_are_distinguished(database: Database) -> None:
     stale = running(database, max_attempts=3)
-    settled(database, again(stale), node=OTHER)
+    settled(database, again(stale))
     [current] = claimed(database)
     late = again(stale, error="the stale one's")._replace(outcome=AttemptOutcome.CRASHED)
     for batch in ([success(current), late], [late, success(current)]):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from horae.domain.jobs import Job, JobId, JobState
+from horae.domain.jobs import Job, JobId, JobState, NodeId
 from horae.errors import JobCancelled, LeaseLost
 from horae.guarded_log import guarded_log
 from horae.live import LiveStore
@@ -36,6 +36,7 @@ class RunMonitor:
 
     def __init__(
         self,
+        node: NodeId,
         running: Mapping[JobId, Attempt],
         reporter: Reporter,
         live: LiveStore,
@@ -43,7 +44,7 @@ class RunMonitor:
         on_expiry: Callable[[Job], None],
         timing: RunMonitorTiming,
     ) -> None:
-        self._running = running
+        self._node, self._running = node, running
         self._reporter = reporter
         self._live = live
         self._database = database
@@ -145,9 +146,9 @@ class RunMonitor:
                 rows = self._database.autocommit(reading.leases, asked)
                 for job_id in asked:
                     attempt = self._running.get(job_id)
-                    state, lease = rows.get(job_id, (None, None))
+                    state, *holder = rows.get(job_id, (None, None, None))
                     if attempt is not None and (
-                        state is not JobState.STARTED or lease != attempt.claim.lease
+                        state is not JobState.STARTED or holder != [attempt.claim.lease, self._node]
                     ):
                         is_cancelled = state is JobState.CANCELLED
                         orders[job_id] = JobCancelled() if is_cancelled else LeaseLost()

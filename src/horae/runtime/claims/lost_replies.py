@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
 from horae.domain.jobs import Claim, JobId
+from horae.errors import LeaseLost
 from horae.runtime.bodies import RunEnvironment
 from horae.runtime.settling import Settler
 from horae.runtime.timing import WorkerTiming
@@ -39,7 +40,27 @@ class HeldJobs:
         """Return the jobs that the node knows to hold."""
         running = [job_id for of_worker in self._running for job_id in of_worker]
         ahead = [attempt.claim.id for of_worker in self._waiting for attempt in of_worker]
-        return [*running, *ahead, *self._settler.unsettled]
+        return [*running, *ahead, *(claim.id for claim in self._settler.unsettled)]
+
+    def void(self, claimed: Sequence[Claim]) -> Sequence[Claim]:
+        """Return those of these new claims that the node holds already, and end what it holds.
+
+        The database has lost a claim, as a standby may that was promoted. The new claim is of the
+        same job, or of another one that has got the id of a lost job.
+        """
+        ahead = {attempt.claim.id for of_worker in self._waiting for attempt in of_worker}
+        unsettled = {(claim.id, claim.lease) for claim in self._settler.unsettled}
+        again: list[Claim] = []
+        for claim in claimed:
+            running = [held[claim.id] for held in self._running if claim.id in held]
+            for attempt in running:
+                if not attempt.ordered_to_end:
+                    attempt.stop(LeaseLost())
+            if running or claim.id in ahead or (claim.id, claim.lease) in unsettled:
+                again.append(claim)
+        if again:
+            self._settler.drop(again)
+        return again
 
 
 class LostReplies:

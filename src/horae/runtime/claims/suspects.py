@@ -8,7 +8,7 @@ node crashes again, the one suspect that ran each time is quarantined.
 from collections.abc import Callable, Container, Sequence
 from random import Random
 
-from horae.domain.jobs import MAX_CRASHES, Claim, JobId
+from horae.domain.jobs import MAX_CRASHES, Claim, JobId, NodeId
 from horae.runtime.timing import Pauses
 from horae.storage.engine import Database
 from horae.storage.jobs import claims
@@ -18,8 +18,8 @@ from horae.storage.outcomes import crashed_nodes
 class Suspects:
     """Lets one suspect job run at a time."""
 
-    def __init__(self, database: Database, pause: Pauses, rng: Random) -> None:
-        self._database, self._pause, self._rng = database, pause, rng
+    def __init__(self, database: Database, node: NodeId, pause: Pauses, rng: Random) -> None:
+        self._database, self._node, self._pause, self._rng = database, node, pause, rng
         self._running: JobId | None = None
 
     async def sift(
@@ -37,8 +37,13 @@ class Suspects:
         suspects = [claim for claim in taken if crashes.get(claim.id, 0) >= MAX_CRASHES - 1]
         if suspects and (self._running is None or self._running not in busy()):
             self._running = suspects.pop(0).id
-        if suspects:
-            pause = self._rng.uniform(*self._pause)
-            await self._database.transact_async(claims.postpone, suspects, pause)
-        later = {claim.id for claim in suspects}
-        return [claim for claim in taken if claim.id not in later]
+        return await self.without(suspects, taken)
+
+    async def without(self, later: Sequence[Claim], taken: Sequence[Claim]) -> Sequence[Claim]:
+        """Hand some of the claims back for a moment, and return the others."""
+        if not later:
+            return taken
+        pause = self._rng.uniform(*self._pause)
+        await self._database.transact_async(claims.postpone, self._node, later, pause)
+        left = {claim.id for claim in later}
+        return [claim for claim in taken if claim.id not in left]

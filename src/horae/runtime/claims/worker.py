@@ -89,7 +89,9 @@ class Worker:
             return Claimer(environment.database, only, timing.claimer, environment.rng)
 
         self._gathering = Gathering(registry, scope.types, claimer_of)
-        self._suspects = Suspects(environment.database, self._timing.suspect_pause, self._rng)
+        self._suspects = Suspects(
+            environment.database, environment.node, self._timing.suspect_pause, self._rng
+        )
         self._settler, self._reporter = settler, reporter
         self._choose, self._slots, self._peers = choose, slots, peers
         self._prefetched: deque[Attempt] = deque()
@@ -194,6 +196,8 @@ class Worker:
             claimed, look = await self._claimer.claim(room, slots)
             if self._gathering.types and len(claimed) >= room:  # there may be more
                 claimed = [*claimed, *await self._gathering.fill(claimed, self._claimer.known)]
+            if again := self._held.void(claimed):
+                claimed = await self._suspects.without(again, claimed)
             taken = list(await self._suspects.sift(claimed, self._held.ids))
             answered = True
         if not answered:

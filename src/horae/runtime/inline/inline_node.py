@@ -76,6 +76,7 @@ class InlineNode(BuiltAnewInChild):
         self._reporter = Reporter(components.live, self._environment.journal)
         self._running: dict[JobId, Attempt] = {}
         self._run_monitor = RunMonitor(
+            self._environment.node,
             self._running,
             self._reporter,
             components.live,

@@ -56,7 +56,7 @@ class Rescuer:
         """
         result: list[Rescued] = []
         ended: list[AppliedPlan] = []
-        unbegun: list[Claim] = []
+        unbegun: dict[NodeId, list[Claim]] = {}
         lost = crashed_nodes.abandoned_jobs(connection, dead, self.batch, silent)
         reports = self.reports(
             [claim.id for claim, _, state, _ in lost if state is JobState.STARTED]
@@ -68,7 +68,7 @@ class Rescuer:
                 never = () if has_begun else (claim.id,)
                 ended += settling.release(connection, node, [(claim.id, claim.lease)], never).runs
             elif not has_begun:
-                unbegun.append(claim)
+                unbegun.setdefault(node, []).append(claim)
                 state = JobState.PENDING
             else:
                 if begun.has_succeeded(claim):
@@ -78,8 +78,8 @@ class Rescuer:
                 ended += settling.settle(connection, node, [settlement], self.age).runs
                 state = settlement.state
             result.append(Rescued(claim, node, settlement, state))
-        if unbegun:
-            claims.hand_back(connection, unbegun)
+        for node, returned in unbegun.items():
+            claims.hand_back(connection, node, returned)
         return result, ended
 
     def _crash(

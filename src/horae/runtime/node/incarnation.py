@@ -235,6 +235,7 @@ class Incarnation(BuiltAnewInChild):
             components.registry, self._new_worker, self._slots, self._options.processes
         )
         self._run_monitor = RunMonitor(
+            self.id,
             self._worker.running,
             self._reporter,
             components.live,

@@ -62,7 +62,7 @@ class Shutdown:
         self.worker.give_up()
         self.settler.close()
         await asyncio.wait([settling], timeout=settled_by - loop.time())
-        if unsettled := self.settler.unsettled:
+        if unsettled := [claim.id for claim in self.settler.unsettled]:
             log.error(
                 "node %s stops although the results of %s could not be written, because the"
                 " database does not answer; another node will find these jobs unfinished: %s",

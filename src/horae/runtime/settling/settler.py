@@ -10,14 +10,14 @@ others only for a moment.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import UNSTORABLE_TEXT, AttemptOutcome, JobId, JobState, Settlement
+from horae.domain.jobs import UNSTORABLE_TEXT, AttemptOutcome, Claim, JobId, JobState, Settlement
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, RunEnvironment, Settling
 from horae.runtime.signals import Signals
@@ -99,9 +99,9 @@ class Settler:
         return len(self._waiting) >= self._timing.most_waiting
 
     @property
-    def unsettled(self) -> list[JobId]:
-        """The jobs whose results are not known to be committed."""
-        return [finished.claim.id for finished in (*self._writing, *self._waiting)]
+    def unsettled(self) -> list[Claim]:
+        """The claims whose results are not known to be committed."""
+        return [finished.claim for finished in (*self._writing, *self._waiting)]
 
     def add(self, finished: FinishedRun) -> None:
         """Queue the result of a run."""
@@ -111,6 +111,16 @@ class Settler:
             self._work.set()
         elif len(waiting) >= self._timing.most_waiting:
             self._signals.burst_over.set()
+
+    def drop(self, claims: Iterable[Claim]) -> None:
+        """Forget the results of claims that are void."""
+        void = {(claim.id, claim.lease) for claim in claims}
+        waiting, self._waiting = self._waiting, []
+        for finished in waiting:
+            if (finished.claim.id, finished.claim.lease) in void:
+                self._environment.journal.end([finished.claim])
+            else:
+                self._waiting.append(finished)
 
     def close(self) -> None:
         """Let `run` end once nothing waits."""
@@ -196,7 +206,11 @@ def settle_batch(
     )
     settled.settled.update(finished.claim.id for finished in batch if finished.already)
     unbegun = {finished.claim.id: finished.claim for finished in batch if finished.unbegun}
-    returned = claims.hand_back(connection, list(unbegun.values())) if unbegun else set[JobId]()
+    returned = (
+        claims.hand_back(connection, environment.node, list(unbegun.values()))
+        if unbegun
+        else set[JobId]()
+    )
     # A job that could not be handed back was cancelled meanwhile and still has to be released by
     # its node.
     stopped = [

@@ -248,7 +248,12 @@ NEXT_WORK: Final = select(
 _held = json_rows("claims", id=BigInteger(), lease=BigInteger())
 HAND_BACK: Final = (
     update(jobs)
-    .where(jobs.c.id == _held.c.id, jobs.c.lease == _held.c.lease, jobs.c.state == JobState.STARTED)
+    .where(
+        jobs.c.id == _held.c.id,
+        jobs.c.lease == _held.c.lease,
+        jobs.c.state == JobState.STARTED,
+        jobs.c.node_id == bindparam("holder"),
+    )
     .values(
         state=state_after(JobEvent.HAND_BACK),
         attempt=jobs.c.attempt - 1,
@@ -329,16 +334,18 @@ def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | No
     return None if row is None else Claim._make(row)
 
 
-def hand_back(connection: Connection, claims: Sequence[Claim]) -> set[JobId]:
-    """Hand back jobs that have not begun, uncounted; return those that are pending again."""
+def hand_back(connection: Connection, node: NodeId, claims: Sequence[Claim]) -> set[JobId]:
+    """Hand back unbegun jobs of a node, uncounted; return those that are pending again."""
     held = json.dumps([{"id": claim.id, "lease": claim.lease} for claim in claims])
-    rows = connection.execute(HAND_BACK, {"claims": held})
+    rows = connection.execute(HAND_BACK, {"claims": held, "holder": node})
     return {JobId(id_) for id_ in rows.scalars()}
 
 
-def postpone(connection: Connection, claims: Sequence[Claim], seconds: float) -> set[JobId]:
+def postpone(
+    connection: Connection, node: NodeId, claims: Sequence[Claim], seconds: float
+) -> set[JobId]:
     """Hand back jobs that have not begun; they become due again after some seconds."""
-    returned = hand_back(connection, claims)
+    returned = hand_back(connection, node, claims)
     connection.execute(POSTPONE, {"ids": list(returned), "seconds": seconds})
     return returned
 

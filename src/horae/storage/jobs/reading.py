@@ -55,7 +55,9 @@ ATTEMPTS: Final = (
     .where(job_attempts.c.job_id == bindparam("job_id"))
     .order_by(job_attempts.c.lease)
 )
-LEASES: Final = select(jobs.c.id, jobs.c.state, jobs.c.lease).where(member_of(jobs.c.id, "ids"))
+LEASES: Final = select(jobs.c.id, jobs.c.state, jobs.c.lease, jobs.c.node_id).where(
+    member_of(jobs.c.id, "ids")
+)
 OCCUPIED: Final = select(jobs.c.id).where(IS_OPEN, member_of(jobs.c.id, "ids"))
 BACKOFF: Final = select(jobs.c.backoff).where(jobs.c.id == bindparam("job_id"))
 LIMITS: Final = select(cast(jobs.c.limits, Text())).where(jobs.c.id == bindparam("job_id"))
@@ -185,13 +187,15 @@ def get_many(connection: Connection, job_ids: Collection[JobId]) -> list[Job]:
 
 def states(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, JobState]:
     """Return the states of these jobs; jobs that do not exist are left out."""
-    return {job_id: state for job_id, (state, _) in leases(connection, job_ids).items()}
+    return {job_id: state for job_id, (state, *_) in leases(connection, job_ids).items()}
 
 
-def leases(connection: Connection, job_ids: Collection[JobId]) -> dict[JobId, tuple[JobState, int]]:
-    """Return the states and leases of these jobs; jobs that do not exist are left out."""
+def leases(
+    connection: Connection, job_ids: Collection[JobId]
+) -> dict[JobId, tuple[JobState, int, NodeId | None]]:
+    """Return the states, leases and nodes of these jobs; jobs that do not exist are left out."""
     rows = connection.execute(LEASES, {"ids": job_ids})
-    return {JobId(row.id): (JobState(row.state), row.lease) for row in rows}
+    return {JobId(row.id): (JobState(row.state), row.lease, row.node_id) for row in rows}
 
 
 def find_occupied(connection: Connection, job_ids: Collection[JobId]) -> set[JobId]:

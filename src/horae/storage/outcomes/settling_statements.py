@@ -70,6 +70,9 @@ PLAIN: Final = ("id", "lease", "result", "label", "group_id")
 _ENDED_AS: Final = ("outcome", "error", "traceback")
 _ATTEMPT: Final = ("job_id", "lease", "attempt", "node_id", "started_at", "finished_at", *_ENDED_AS)
 _NODE: Final = cast(bindparam("node"), Text())
+# A promoted standby may have lost claims and jobs: another node may have the same lease of the same
+# job, or of a new one with its id. In this form no plan uses the index of `node_id`.
+_is_of_node: Final = jobs.c.node_id.is_not_distinct_from(_NODE)
 _ENDED_AT: Final = now_or_later(jobs.c.started_at)  # the clock may have been set back
 _SETTLED: Final = (
     jobs.c.id,
@@ -109,7 +112,7 @@ def _settle(dialect: str, *, plain: bool = False) -> Sequence[Executable]:
     given = json_rows("batch", **{name: BATCH[name] for name in (PLAIN if plain else BATCH)})
     # PostgreSQL reads the batch twice in one statement.
     batch: Any = select(given).cte("batch") if dialect == POSTGRESQL else given
-    held = and_(_has_lease(batch), jobs.c.state == JobState.STARTED)
+    held = and_(_is_of_node, _has_lease(batch), jobs.c.state == JobState.STARTED)
     attempt: ColumnElement[int] = jobs.c.attempt
     began: Any = jobs.c.started_at
     if plain:
