@@ -31,8 +31,14 @@ REPLACED: Final = {
     # A database is behind this backend, and what others commit is seen.
     "SimpleTestCase": "TransactionTestCase",
 }
+BLOCKS: Final = "it reads a database in a coroutine without `await`, which tests of Django refuse"
 NOT_APPLICABLE: Final = {
+    "test_tasks.TaskTestCase": {
+        "test_get_missing_result": BLOCKS,
+        "test_refresh_result": BLOCKS,
+    },
     "test_dummy_backend.DummyBackendTestCase": {
+        "test_get_missing_result": BLOCKS,
         "test_refresh_result": "its results are in memory, where the test changes them",
         "test_refresh_result_async": "its results are in memory, where the test changes them",
     },
@@ -47,7 +53,7 @@ NOT_APPLICABLE: Final = {
         "test_doesnt_wait_until_transaction_commit_by_default": "no node sees a task before the commit",
     },
 }
-"""Why some of them fail: what only the backend has for which they are written."""
+"""Why some of them fail: mostly what only the backend has for which they are written."""
 
 
 def test_djangos_tests_of_its_tasks_pass(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Horae's backend in the place of those that Django's tests are written for."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from typing_extensions import override
 from horae import JobError, JobNotCancellable
 from horae.contrib.django import horae
 from horae.contrib.django.tasks import HoraeBackend
+from horae.runtime.bodies import in_event_loop
 
 if TYPE_CHECKING:
     from django_tasks.base import Task, TaskResult
@@ -26,7 +28,13 @@ class DummyBackend(HoraeBackend):
 
     @property
     def results(self) -> "list[TaskResult[Any]]":
-        """The results of all jobs, the oldest first."""
+        """The results of all jobs, the oldest first; also in a coroutine, as a list would be."""
+        if not in_event_loop():
+            return self._all_results()
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            return thread.submit(self._all_results).result()
+
+    def _all_results(self) -> "list[TaskResult[Any]]":
         return [self.get_result(str(job.id)) for job in reversed(horae.jobs.list().jobs)]
 
 
