@@ -1,7 +1,8 @@
 """The parts of the site that are written from the code, as a hook of MkDocs.
 
-A page asks for a table by a line `<!-- from the code: settings -->`, and for a value by
-`{{ version }}`.
+A page asks for a table by a line `<!-- from the code: settings -->`. A value stands between two
+comments, as in `<!-- python: -->3.11<!-- -->`, so that the page can be read where no site is built
+from it; a test compares it with the code.
 """
 
 import ast
@@ -45,7 +46,7 @@ ROLES: Final[Mapping[Any, str]] = {
     dependencies.actor_of: "all roles",
 }
 ASKED: Final = re.compile(r"^<!-- from the code: ([\w. ]+) -->$", re.MULTILINE)
-VALUE: Final = re.compile(r"\{\{ (\w+) \}\}")
+VALUE: Final = re.compile(r"<!-- (\w+): -->(.*?)<!-- -->")
 LEVELS: Final = ("warning", "error", "exception", "critical")
 FOR_CONTRIBUTORS: Final = frozenset({"bench", "dev", "docs", "lint", "node", "test"})
 """Extras that are of use in a checkout only."""

@@ -136,6 +136,14 @@ def test_the_http_reference_is_the_openapi_document(site_pages: ModuleType) -> N
     assert "| `horae_jobs_total` | counter | `type`, `outcome` | jobs that ended |" in page
 
 
+def test_the_values_in_pages_are_those_of_the_code(site_pages: ModuleType) -> None:
+    known = site_pages.values()
+    pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
+    found = [value for page in pages for value in site_pages.VALUE.findall(page)]
+    assert len(found) > 10
+    assert found == [(name, known[name]) for name, _ in found]
+
+
 def test_every_value_and_part_that_a_page_asks_for_is_known(site_pages: ModuleType) -> None:
     for page in DOCS.rglob("*.md"):
         written = site_pages.on_page_markdown(page.read_text(encoding="utf-8"))
