@@ -74,7 +74,7 @@ def test_keys_typed_before_the_results_have_arrived_belong_to_the_palette(
     def hold(route: Route) -> None:
         held.append(route)
 
-    page.route("**/assets/palette-*", hold)
+    page.route("**/assets/palette-*.js", hold)
     page.keyboard.press("Control+k")
     page.keyboard.type("sched")  # on the page, `c` would cancel the job
     expect(page.get_by_test_id("palette")).to_have_value("sched")
@@ -91,10 +91,11 @@ def test_a_palette_that_cannot_be_fetched_says_so_and_is_fetched_again(
 ) -> None:
     page.goto("queues")
     settle(page)
-    page.route("**/assets/palette-*", lambda route: route.abort(), times=1)
+    page.route("**/assets/palette-*.js", lambda route: route.abort())
     page.keyboard.press("Control+k")
     expect(page.get_by_test_id("notice-failed")).to_be_visible()
     expect(page.get_by_test_id("palette")).to_have_count(0)
+    page.unroute_all()
     open_palette(page)
     expect(page.locator("[role=option]").first).to_be_visible()
     faults.forgive()

@@ -116,7 +116,7 @@ def test_keys_typed_before_the_search_field_is_there_go_into_it(page: Page, node
     def hold(route: Route) -> None:
         asked.append(route)
 
-    page.route("**/assets/views-*", hold)
+    page.route("**/assets/views-*.js", hold)
     page.goto("")
     expect(page.get_by_test_id("live")).to_have_text("Live")
     page.keyboard.press("/")
