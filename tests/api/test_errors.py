@@ -52,6 +52,16 @@ async def test_failures_are_grouped_with_a_sample(broken: Horae, client: Client)
     assert "params" not in values
 
 
+async def test_jobs_that_were_retried_are_not_counted_as_retryable(
+    broken: Horae, client: Client
+) -> None:
+    root = client("root")
+    (await root.post("/api/jobs/1/retry/")).raise_for_status()
+    values, other = (await root.get("/api/errors/")).json()["groups"]
+    assert (sorted(values["job_ids"]), values["retryable"]) == ([1, 2, 3], 2)
+    assert other["retryable"] == 1
+
+
 async def test_a_range_and_a_type_choose_failures(broken: Horae, client: Client) -> None:
     root = client("root")
     assert (await root.get("/api/errors/?type=export_table")).json()["groups"] == []

@@ -41,3 +41,4 @@ def test_what_failed_is_grouped_and_retried_together(page: Page, node: Served) -
     assert len(node.read("jobs/?types=print_report")["jobs"]) == 4
     page.goto("errors?since=1h")
     expect(page.get_by_test_id("range")).to_have_value("1h")
+    expect(reports.get_by_role("button", name="Retry 2 jobs")).to_be_visible()

@@ -22,6 +22,7 @@ FAILURE: Final = Failure(
     type="send",
     at=START,
     has_failed=True,
+    was_retried=False,
     outcome="failed",
     error="ConnectError: refused",
     traceback=TRACEBACK.format(release=1, line=41),
@@ -110,3 +111,9 @@ def test_a_failed_job_is_in_the_group_of_its_last_failure_once() -> None:
         ("ConnectError", 4, [2]),
         ("ValueError", 1, [1]),
     ]
+
+
+def test_a_group_counts_the_failed_jobs_that_were_not_retried() -> None:
+    failed = [failure(1), failure(2, was_retried=True), failure(3, has_failed=False)]
+    (group,) = group_failures(failed)
+    assert (group.failed_jobs, group.retryable) == ([2, 1], 1)

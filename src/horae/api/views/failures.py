@@ -36,6 +36,7 @@ class ErrorGroupItem(View):
         validation_alias="failed_jobs",
         description="The jobs that have failed for good, the latest failure first.",
     )
+    retryable: int = Field(description="How many of `job_ids` have not been retried.")
     first_on: datetime = Field(validation_alias="first_at")
     last_on: datetime = Field(validation_alias="last_at")
     new_since: DeployedItem | None = Field(

@@ -31,14 +31,16 @@ _CLASS: Final = re.compile(r"[A-Za-z_][\w.]*(?=:|$)")
 class Failure:
     """A failed attempt, or the end of a job that failed without one.
 
-    `has_failed`: its job has failed for good, so it can be retried or deleted. `outcome`: that of
-    the attempt; None without one. `traceback`: its end.
+    `has_failed`: its job has failed for good, so it can be deleted or, once, retried;
+    `was_retried`: it has been. `outcome`: that of the attempt; None without one. `traceback`: its
+    end.
     """
 
     job_id: JobId
     type: str
     at: datetime
     has_failed: bool
+    was_retried: bool
     outcome: str | None
     error: str | None
     traceback: str | None
@@ -51,6 +53,7 @@ class FailureGroup:
     `key`: a short name that stays the same as long as the three do. `count`: failed attempts.
     `failed_jobs`: the jobs whose last failure is here and that have failed for good, the newest
     first; so each failed job is in one group.
+    `retryable`: how many of these have not been retried.
     `sample`: the latest failure; `place` has its line, such as `shop/mail.py:41 in send`.
     """
 
@@ -60,6 +63,7 @@ class FailureGroup:
     place: str | None
     count: int
     failed_jobs: Sequence[JobId]
+    retryable: int
     first_at: datetime
     last_at: datetime
     sample: Failure
@@ -80,6 +84,7 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
     for key, group in found.items():
         sample = group[-1]
         place = place_of(sample.traceback)
+        failed = [each for each in reversed(group) if each.has_failed and each is last[each.job_id]]
         groups.append(
             FailureGroup(
                 key=key,
@@ -87,11 +92,8 @@ def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:
                 error_class=class_of(sample.error),
                 place=None if place is None else f"{place[0]}:{place[1]} in {place[2]}",
                 count=len(group),
-                failed_jobs=[
-                    each.job_id
-                    for each in reversed(group)
-                    if each.has_failed and each is last[each.job_id]
-                ],
+                failed_jobs=[each.job_id for each in failed],
+                retryable=sum(not each.was_retried for each in failed),
                 first_at=group[0].at,
                 last_at=sample.at,
                 sample=sample,

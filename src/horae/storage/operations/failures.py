@@ -19,6 +19,8 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
+    exists,
     func,
     literal,
     select,
@@ -70,6 +72,10 @@ _newest = (
 )
 
 
+_retry = jobs.alias("retry")
+_was_retried = case((exists().where(_retry.c.retry_of == jobs.c.id), 1), else_=0)
+
+
 def _failures(attempts: FromClause, *, has_failed: bool) -> Select[*tuple[Any, ...]]:
     """Select what a `Failure` consists of from jobs and some of their attempts."""
     end = PerDatabase(
@@ -85,6 +91,7 @@ def _failures(attempts: FromClause, *, has_failed: bool) -> Select[*tuple[Any, .
         func.coalesce(attempts.c.error, jobs.c.error).label("error"),
         end.label("traceback"),
         literal(int(has_failed), Integer()).label("has_failed"),
+        (_was_retried if has_failed else literal(0, Integer())).label("was_retried"),
     ).where(ended_at >= _since)
 
 
@@ -124,7 +131,8 @@ def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures
     rows = connection.execute(READ, given).mappings()
 
     def failure(row: Mapping[Any, Any]) -> Failure:
-        values: dict[str, Any] = {**row, "has_failed": bool(row["has_failed"])}
+        flags = {name: bool(row[name]) for name in ("has_failed", "was_retried")}
+        values: dict[str, Any] = {**row, **flags}
         return Failure(**values)
 
     found = readable(jobs.name, rows, failure)

@@ -44,6 +44,7 @@ export const errors: Texts['errors'] = {
   open: (id) => `Job ${id} öffnen`,
   traceback: 'Traceback',
   noTraceback: 'Es gibt keinen Traceback: Keine Ausnahme des Programms hat diesen Versuch beendet.',
+  allRetried: 'Alle wurden wiederholt.',
   noneFailedForGood: 'Kein Job ist endgültig fehlgeschlagen: Jeder wurde oder wird wiederholt.',
 
   actions: { retry: 'Wiederholen', delete: 'Löschen' },

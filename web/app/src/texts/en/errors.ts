@@ -40,6 +40,7 @@ export const errors = {
   open: (id: number) => `Open job ${id}`,
   traceback: 'Traceback',
   noTraceback: "There is no traceback: no exception of the job's code ended this attempt.",
+  allRetried: 'All were retried.',
   noneFailedForGood: 'No job has failed for good: each was or will be retried.',
 
   actions: { retry: 'Retry', delete: 'Delete' },

@@ -1839,6 +1839,11 @@ export interface components {
              * @description The search for the jobs of this type that failed for good with this class of exception, at any place, as in `query` of the list of jobs.
              */
             query: string;
+            /**
+             * Retryable
+             * @description How many of `job_ids` have not been retried.
+             */
+            retryable: number;
             /** Sample Job */
             sample_job: number;
             /**
