@@ -75,6 +75,25 @@ describe('a resource', () => {
     expect(read).toHaveBeenCalledTimes(3)
   })
 
+  it('does not show the data of another key as those of one that cannot be read', async () => {
+    const key = shallowRef('one')
+    let fails = false
+    const { data, error } = resource(
+      () => (fails ? Promise.reject(new Error('lost')) : Promise.resolve(key.value)),
+      { key, keepData: true, seconds: shallowRef(5) },
+    )
+    await pass(0)
+    fails = true
+    await pass(5000)
+    expect([data.value, error.value]).toEqual(['one', new Error('lost')])
+    key.value = 'two'
+    await pass(0)
+    expect([data.value, error.value]).toEqual([null, new Error('lost')])
+    fails = false
+    await pass(60_000)
+    expect([data.value, error.value]).toEqual(['two', null])
+  })
+
   it('is not read again when it is final', async () => {
     const read = vi.fn(() => Promise.resolve(1))
     resource(read, { seconds: shallowRef(5), isFinal: () => true })

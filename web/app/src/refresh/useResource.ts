@@ -21,7 +21,7 @@ const MAX_INTERVAL = 30_000
 export interface ResourceOptions {
   /** What the data depends on, such as an id: it is read again when this changes. */
   readonly key?: WatchSource
-  /** Whether to show the previous data until the data for a new key has arrived. */
+  /** Whether to show the previous data until there are data for a new key, or an error. */
   readonly keepData?: boolean
   /** Seconds between two requests; the user's choice by default. */
   readonly seconds?: Readonly<Ref<number>>
@@ -34,7 +34,7 @@ export interface ResourceOptions {
 /** Data of the server that is read repeatedly while the page is visible. */
 export interface Resource<Value> {
   readonly data: Readonly<Ref<Value | null>>
-  /** The error of the last request. Data from earlier requests is kept. */
+  /** The error of the last request. Data from earlier requests for the same key are kept. */
   readonly error: Readonly<Ref<unknown>>
   /** The server does not have the data. */
   readonly unavailable: ComputedRef<boolean>
@@ -105,6 +105,7 @@ function useRequest<Value>(
   const data = shallowRef<Value | null>(null)
   const error = shallowRef<unknown>(null)
   const failures = shallowRef(0)
+  let isOfOtherKey = false
 
   async function read(signal: AbortSignal): Promise<void> {
     const askedAt = Date.now()
@@ -112,11 +113,13 @@ function useRequest<Value>(
       const value = await request(signal)
       if (signal.aborted) return
       data.value = value
+      isOfOtherKey = false
       error.value = null
       failures.value = 0
       freshness.answered(askedAt)
     } catch (caught) {
       if (signal.aborted) return
+      if (isOfOtherKey) data.value = null
       error.value = caught
       failures.value += 1
       freshness.failed(caught, askedAt)
@@ -125,6 +128,7 @@ function useRequest<Value>(
 
   function reset(keepData: boolean): void {
     if (!keepData) data.value = null
+    isOfOtherKey = data.value !== null
     error.value = null
     failures.value = 0
   }
