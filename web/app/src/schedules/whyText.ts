@@ -24,8 +24,8 @@ const REASONS: Readonly<Record<Why['kind'], (why: Why, words: Words) => string>>
   overdue: (why, words) =>
     words.why.kinds.overdue(durationText(secondsBetween(why.start_on, Date.now()))),
   run_in_progress: (why, words) => words.why.kinds.run_in_progress(why.blocked_by ?? 0),
-  not_a_time: (why, words) => `${words.why.kinds.not_a_time} ${nearestOf(why, words)}`,
-  no_fixed_times: (why, words) => `${words.why.kinds.no_fixed_times} ${nearestOf(why, words)}`,
+  not_a_time: (_why, words) => words.why.kinds.not_a_time,
+  no_fixed_times: (_why, words) => words.why.kinds.no_fixed_times,
   not_created_yet: (why, words) => words.why.kinds.not_created_yet(momentText(why.after)),
   everything_paused: (_why, words) => words.why.kinds.everything_paused,
   other_rules: (_why, words) => words.why.kinds.other_rules,
@@ -61,7 +61,8 @@ function nodesOf(why: Why, words: Words): string {
   return words.why.noNode(from, until)
 }
 
-function nearestOf({ before, after }: Why, words: Words): string {
-  const times = [before, after].flatMap((each) => (each === null ? [] : [momentText(each)]))
-  return times.length === 0 ? '' : words.why.nearest(times)
+/** Return the times of the schedule before and after a moment that is none of them. */
+export function nearestTimes({ kind, before, after }: Why): string[] {
+  if (kind !== 'not_a_time' && kind !== 'no_fixed_times') return []
+  return [before, after].filter((each) => each !== null)
 }

@@ -110,7 +110,7 @@ export const schedules: Texts['schedules'] = {
     pausedBy: (actor, moment) => `Angehalten von ${actor} am ${moment}.`,
     noNode: (from, until) =>
       `Kein Knoten lief${from === null ? '' : ` ab ${from}`}${until === null ? '' : ` bis ${until}`}.`,
-    nearest: (nearest) => `Am nächsten: ${nearest.join('; ')}.`,
+    nearest: 'Am nächsten:',
   },
 
   reasons: {

@@ -104,7 +104,7 @@ export const schedules = {
     pausedBy: (actor: string, moment: string) => `Paused by ${actor} on ${moment}.`,
     noNode: (from: string | null, until: string | null) =>
       `No node was up${from === null ? '' : ` from ${from}`}${until === null ? '' : ` until ${until}`}.`,
-    nearest: (times: readonly string[]) => `Nearest: ${times.join('; ')}.`,
+    nearest: 'Nearest:',
   },
 
   /** Each decision with its reason: the answer to “why did it not run?”. */
