@@ -12,7 +12,7 @@ export const charts: Texts['charts'] = {
     'In dieser Zeit wurde nichts aufgezeichnet. Knoten zeichnen alle zehn Sekunden auf, was geschieht, solange sie laufen.',
   titles: {
     waiting: 'Tiefe (wartende Jobs)',
-    lateness: 'Verspätung (wie lange der älteste wartet)',
+    lateness: 'Verspätung (wie lange der älteste wartet, der beginnen darf)',
     throughput: 'Durchsatz (Jobs pro Minute)',
     slots: 'Plätze',
     wait: 'Wartezeit (von fällig bis gestartet)',

@@ -39,6 +39,8 @@ export const queues: Texts['queues'] = {
   due: (count) => `${countText(count)} fällig`,
   dueLater: (count) => `${countText(count)} später fällig`,
   oldestFor: (duration) => `der älteste wartet seit ${duration}`,
+  notLate:
+    'Verspätet sind nur Jobs, die beginnen dürfen: Solange die Warteschlange angehalten ist, ist die Verspätung 0, wie lange ihre Jobs auch warten.',
   slots: 'Plätzen',
   limitOfQueue: '(Limit der Warteschlange)',
   ended: 'Beendet',

@@ -10,7 +10,7 @@ export const charts = {
     'Nothing is recorded in this time. Nodes record what happens every ten seconds while they run.',
   titles: {
     waiting: 'Depth (jobs that wait)',
-    lateness: 'Lateness (how long the oldest has waited)',
+    lateness: 'Lateness (how long the oldest that may start has waited)',
     throughput: 'Throughput (jobs per minute)',
     slots: 'Slots',
     wait: 'Wait (from due to started)',

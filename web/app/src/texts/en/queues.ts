@@ -39,6 +39,8 @@ export const queues = {
   due: (count: number) => `${countText(count)} due`,
   dueLater: (count: number) => `${countText(count)} due later`,
   oldestFor: (duration: string) => `the oldest has waited for ${duration}`,
+  notLate:
+    'Only jobs that may start are late: while the queue is paused, lateness is 0, however long its jobs have waited.',
   slots: 'slots',
   limitOfQueue: '(limit of the queue)',
   ended: 'Ended',
