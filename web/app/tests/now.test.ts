@@ -4,7 +4,7 @@ import type { Problem } from '@/api/model'
 import { client, server } from '@/api/server'
 import { schedules } from '@/api/schedules'
 import { installation } from '@/layout/installation'
-import { act, jobsOf, pageOf, subjectOf } from '@/views/now/deeds'
+import { act, jobsOf, pageOf, retry, subjectOf } from '@/views/now/deeds'
 import { sentenceOf } from '@/views/now/sentence'
 
 const problem = (part: Partial<Problem>): Problem => ({
@@ -54,7 +54,7 @@ describe('a problem', () => {
     expect(pauseQueue).toHaveBeenCalledWith('mail', 'why')
     await act('resume', problem({ about: { noun: 'schedule', name: 'nightly', id: '7' } }), null)
     expect(resume).toHaveBeenCalledWith(7)
-    expect(await act('retry', problem({}), null)).toBe('Job 12 retries them.')
+    expect(await retry(problem({}))).toEqual({ name: 'job', params: { id: 12 } })
     expect(json).toHaveBeenCalledWith('POST', '/api/jobs/bulk/retry/', {
       body: { query: 'state:pending queue:mail' },
     })

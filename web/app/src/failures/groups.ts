@@ -1,8 +1,5 @@
-import type { Job, JobDetail } from '@horae/vue'
-
+import type { BulkBody } from '@/api/bulk'
 import type { ErrorGroup } from '@/api/model'
-import { client } from '@/api/server'
-import type { MatchingCount } from '@/jobs/matching'
 import { texts } from '@/texts/texts'
 
 /** The ranges that the page offers, as the API names them. */
@@ -51,31 +48,9 @@ export function countsByType(groups: readonly ErrorGroup[]): TypeCount[] {
 
 export type GroupAction = 'retry' | 'delete'
 
-/** A job that a change would reach, as it is shown before. */
-export type Reached = Pick<
-  Job,
-  'id' | 'owner' | 'human_readable_error' | 'human_readable_error_sentence'
->
-
-export interface GroupPreview extends MatchingCount {
-  readonly newest: readonly Reached[]
-}
-
 /** The body of a request that changes the failed jobs of a group. */
-function bodyOf(group: ErrorGroup): Record<string, unknown> {
+export function bodyOf(group: ErrorGroup): BulkBody {
   return { ids: group.job_ids, types: [group.type], states: ['failed'] }
-}
-
-/** Count the jobs of a group that an action would change now, and return some of them. */
-export function previewGroup(action: GroupAction, group: ErrorGroup): Promise<GroupPreview> {
-  const body = bodyOf(group)
-  return client.transport.json('POST', `/api/jobs/bulk/${action}/preview/`, { body })
-}
-
-/** Start a job that performs an action for the failed jobs of a group, and return it. */
-export function changeGroup(action: GroupAction, group: ErrorGroup): Promise<JobDetail> {
-  const body = bodyOf(group)
-  return client.transport.json('POST', `/api/jobs/bulk/${action}/`, { body })
 }
 
 /** The text of a group's error: without its class, which stands before it. */

@@ -7,6 +7,13 @@ export const jobPage: Texts['jobPage'] = {
   notFound: 'Job nicht gefunden',
   notFoundReason:
     'Er wurde gelöscht oder gehört einem anderen Benutzer. Beendete Jobs bleiben in der Regel 30 Tage erhalten.',
+  bulk: {
+    changed: (changed, total) =>
+      `${countText(changed)} von ${plural(total, 'Job', 'Jobs')} geändert`,
+    skipped: (count) => `${countText(count)} schon vorher beendet, geändert oder gelöscht`,
+    refused: (count) => `${countText(count)} verweigert`,
+    more: (count) => `und ${countText(count)} weitere`,
+  },
   progress: 'Fortschritt',
   waitingAgain: (reason) => `Wartet auf einen weiteren Versuch: ${reason}`,
   errorDetails: 'Einzelheiten des Fehlers für Entwickler',

@@ -29,7 +29,6 @@ export const now: Texts['now'] = {
   pauseText: 'Davon startet nichts mehr, bis es fortgesetzt wird. Was läuft, läuft weiter.',
   paused: (what) => `${what}: angehalten.`,
   resumed: (what) => `${what}: fortgesetzt.`,
-  retrying: (id) => `Job ${id} wiederholt sie.`,
 
   busiestQueues: 'Warteschlangen',
   noQueues: 'Keine Warteschlange hat Arbeit.',

@@ -8,6 +8,14 @@ export const jobPage = {
   notFoundReason:
     'It was deleted, or it belongs to another user. Ended jobs are kept for 30 days by default.',
   progress: 'Progress',
+  bulk: {
+    changed: (changed: number, total: number) =>
+      `${countText(changed)} of ${plural(total, 'job')} changed`,
+    skipped: (count: number) =>
+      `${countText(count)} had ended, or had been changed or deleted before`,
+    refused: (count: number) => `${countText(count)} refused`,
+    more: (count: number) => `and ${countText(count)} more`,
+  },
   waitingAgain: (reason: string) => `Waiting for another attempt: ${reason}`,
   errorDetails: 'Error details for developers',
 

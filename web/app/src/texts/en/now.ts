@@ -28,7 +28,6 @@ export const now = {
   pauseText: 'Nothing more of it starts until it is resumed. What runs continues.',
   paused: (what: string) => `${what}: paused.`,
   resumed: (what: string) => `${what}: resumed.`,
-  retrying: (id: number) => `Job ${id} retries them.`,
 
   busiestQueues: 'Queues',
   noQueues: 'No queue has work.',

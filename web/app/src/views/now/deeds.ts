@@ -1,9 +1,9 @@
 import type { RouteLocationRaw } from 'vue-router'
 
+import { startBulk } from '@/api/bulk'
 import type { Problem } from '@/api/model'
-import { client, server } from '@/api/server'
+import { server } from '@/api/server'
 import { schedules } from '@/api/schedules'
-import type { MatchingCount } from '@/jobs/matching'
 import { texts } from '@/texts/texts'
 
 export type Deed = Problem['deeds'][number]
@@ -38,24 +38,20 @@ export function jobsOf({ counted }: Problem): RouteLocationRaw | null {
   return counted === null ? null : { name: 'jobs', query: { q: counted.query } }
 }
 
-/** Count the jobs that a retry would reach: those among the counted ones that were not retried before. */
-export function countRetry({ counted }: Problem): Promise<MatchingCount> {
-  return client.transport.json('POST', '/api/jobs/bulk/retry/preview/', {
-    body: { query: counted?.query },
-  })
+/** Start a job that retries what a problem counted, except what was retried before, and return its page. */
+export async function retry({ counted }: Problem): Promise<RouteLocationRaw> {
+  const { id } = await startBulk('retry', { query: counted?.query })
+  return { name: 'job', params: { id } }
 }
 
-/** Do something about a problem. Returns what to tell the user. */
-export async function act(deed: Deed, problem: Problem, note: string | null): Promise<string> {
-  const { about, counted } = problem
+/** Pause or resume what a problem is about. Returns what to tell the user. */
+export async function act(
+  deed: Exclude<Deed, 'retry'>,
+  problem: Problem,
+  note: string | null,
+): Promise<string> {
+  const { about } = problem
   const words = texts.value.now
-  if (deed === 'retry') {
-    if (counted === null) throw new Error('nothing was counted')
-    const job = await client.transport.json<{ id: number }>('POST', '/api/jobs/bulk/retry/', {
-      body: { query: counted.query },
-    })
-    return words.retrying(job.id)
-  }
   if (about === null) throw new Error('the problem is about nothing that could be changed')
   await (deed === 'resume' ? resume(about) : pause(about, note))
   return deed === 'resume' ? words.resumed(subjectOf(problem)) : words.paused(subjectOf(problem))
