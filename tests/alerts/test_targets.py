@@ -1,7 +1,11 @@
 """What receivers of notices get."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_string, policy
 from typing import Any
@@ -27,6 +31,8 @@ from tests.alerts.receiver import Receiver, mail_server, receiver
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECRET = "a secret of enough letters"
 HERE = ["127.0.0.1"]
+MOST_PARTS = 100
+"""After these a server that trickles has taken five seconds."""
 
 
 def notice(happening: Happening = Happening.BEGUN, **given: Any) -> Notice:
@@ -167,6 +173,34 @@ def test_an_e_mail_is_not_sent_without_tls() -> None:
             target.deliver(notice(), "shop", START)
     assert mails == []
     assert "word" not in f"{raised.value} {target!r} {target.name}"
+
+
+@pytest.mark.parametrize("line", [b"220-wait\r\n", b"2"], ids=["lines", "bytes"])
+def test_a_mail_server_that_trickles_does_not_outlast_the_time(line: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as threads:
+
+        def trickle() -> int:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):  # the reader has gone
+                for number in range(MOST_PARTS):
+                    connection.sendall(line)
+                    if ended.wait(0.05):
+                        return number
+            return MOST_PARTS
+
+        ended = threading.Event()
+        sent = threads.submit(trickle)
+        target = Email(
+            to=["ops@example.com"],
+            sender="horae@example.com",
+            server=f"smtp://127.0.0.1:{listening.getsockname()[1]}",
+            insecure=True,
+            timeout=0.3,
+        )
+        with pytest.raises(NotDelivered):
+            target.deliver(notice(), "shop", START)
+        ended.set()
+        assert sent.result() < MOST_PARTS
 
 
 def test_a_receiver_that_is_refused() -> None:

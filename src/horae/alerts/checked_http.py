@@ -216,13 +216,15 @@ class _BoundedSocket:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Return what the answer is read from."""
-        return io.BufferedReader(_BoundedReader(self._connected, self._end))
+        return io.BufferedReader(BoundedReader(self._connected, self._end))
 
     def close(self) -> None:
         """Do nothing: the answer is still to be read."""
 
 
-class _BoundedReader(io.RawIOBase):
+class BoundedReader(io.RawIOBase):
+    """Reads from a socket until a moment of the monotonic clock. Raises TimeoutError after that."""
+
     def __init__(self, connected: socket.socket, end: float) -> None:
         self._connected, self._end = connected, end
 

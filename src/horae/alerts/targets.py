@@ -1,10 +1,12 @@
 """Where notices go: webhooks, e-mail, and pings that stop when something is wrong."""
 
 import hashlib
+import io
 import json
 import re
 import smtplib
 import ssl
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +15,16 @@ from email.utils import format_datetime, parseaddr
 from typing import Any, Final, Literal, Protocol, get_args
 from urllib.parse import unquote, urlsplit
 
-from horae.alerts.checked_http import Allowed, NotDelivered, check_url, send, shown_target
+from typing_extensions import override
+
+from horae.alerts.checked_http import (
+    Allowed,
+    BoundedReader,
+    NotDelivered,
+    check_url,
+    send,
+    shown_target,
+)
 from horae.alerts.course import Happening, Notice
 from horae.alerts.signing import HEADER, check_secret, sign
 from horae.errors import InvalidRequest
@@ -153,11 +164,11 @@ class Email:
         host, context = parts.hostname or "", ssl.create_default_context()
         try:
             if parts.scheme == "smtps":
-                server: smtplib.SMTP = smtplib.SMTP_SSL(
+                server: smtplib.SMTP = _SmtpOverTls(
                     host, parts.port or 465, timeout=self.timeout, context=context
                 )
             else:
-                server = smtplib.SMTP(host, parts.port or 587, timeout=self.timeout)
+                server = _Smtp(host, parts.port or 587, timeout=self.timeout)
             with server:
                 if parts.scheme == "smtp" and not self.insecure:
                     server.starttls(context=context)
@@ -166,6 +177,24 @@ class Email:
                 server.send_message(message)
         except (OSError, smtplib.SMTPException) as error:
             raise NotDelivered(f"{type(error).__name__}: {str(error)[:200]}") from error
+
+
+class _Smtp(smtplib.SMTP):
+    """Speaks to a mail server, with one deadline that a trickle of replies cannot move."""
+
+    def __init__(self, host: str, port: int, *, timeout: float, **options: Any) -> None:
+        self._end = time.monotonic() + timeout
+        super().__init__(host, port, timeout=timeout, **options)
+
+    @override
+    def getreply(self) -> tuple[int, bytes]:
+        if self.file is None and self.sock is not None:  # no reply was read on it yet
+            self.file = io.BufferedReader(BoundedReader(self.sock, self._end))
+        return super().getreply()
+
+
+class _SmtpOverTls(_Smtp, smtplib.SMTP_SSL):
+    """The same over TLS from the first byte on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
