@@ -1,13 +1,15 @@
 """Unique and debounced job types over HTTP: the endpoint of a type applies the rule of the type."""
 
 import asyncio
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import Connection
 
-from horae import Debounce, Horae, Unique
+from horae import Debounce, Horae, Job, Unique
 from horae.storage.jobs import creation
 from horae.storage.jobs.creation import Contended
 from tests.api.clients import application_of, client_of, error_of
@@ -59,23 +61,49 @@ async def test_later_requests_move_the_job(shop: Callable[[str], httpx.AsyncClie
     assert second["due_on"] >= first["due_on"]
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+async def test_a_job_that_is_started_while_a_start_is_explained_answers_it(
+    horae: Horae, shop: Callable[[str], httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite nobody else can start one meanwhile."""
+    meanwhile: list[Job] = []
+
+    def start_another_after(read: Callable[..., Any]) -> Callable[..., Any]:
+        def read_then_start(*arguments: Any) -> Any:
+            found = read(*arguments)
+            if not meanwhile:
+                meanwhile.append(horae.jobs.start("report", table=1, owner="alice"))
+            return found
+
+        return read_then_start
+
+    with monkeypatch.context() as patched:
+        for name in ("count_open", "active_with_key"):
+            patched.setattr(creation, name, start_another_after(getattr(creation, name)))
+        patched.setattr(creation, "_try_lock", block_first(1))
+        answer = await started(shop("alice"), "report", table=1)
+    assert (answer.status_code, answer.json().get("id")) == (202, meanwhile[0].id)
+
+
+def block_first(count: int) -> Callable[[Connection, str, str], str | None]:
+    """Return what takes the place of `_try_lock`: another transaction has the lock at the first tries."""
+    tries = itertools.count()
+    try_lock: Callable[[Connection, str, str], str | None] = vars(creation)["_try_lock"]
+
+    def lock_later(connection: Connection, key: str, about: str) -> str | None:
+        if next(tries) < count:
+            raise Contended(f"another transaction has started {about}")
+        return try_lock(connection, key, about)
+
+    return lock_later
+
+
 async def test_starts_that_had_to_wait_are_answered_like_others(
     shop: Callable[[str], httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked: list[str] = []
-    try_lock = vars(creation)["_try_lock"]
-
-    def block_first(connection: Connection, key: str, about: str) -> str:
-        if len(blocked) < 5:
-            blocked.append(key)
-            raise Contended(f"another transaction has started {about}")
-        isolation: str = try_lock(connection, key, about)
-        return isolation
-
-    monkeypatch.setattr(creation, "_try_lock", block_first)
+    monkeypatch.setattr(creation, "_try_lock", block_first(5))
     answers = await asyncio.gather(*(started(shop("alice"), "report", table=1) for _ in range(5)))
     assert [(answer.status_code, answer.json()["type"]) for answer in answers] == [
         (202, "report")
     ] * 5
-    assert len(blocked) == 5
     assert len({answer.json()["id"] for answer in answers}) == 1

@@ -39,9 +39,14 @@ def create(connection: Connection, new: NewJob) -> tuple[Job, bool]:
     else:
         inserted = creation.add(connection, row)
     if inserted is None:
+        # The count comes first, so that a job of another transaction that commits in between is
+        # found by its key, and not only counted.
+        count = 0 if new.max_count is None else creation.count_open(connection, row.owner, row.type)
         for rule in new.rules:
             if (found := rule.explain(connection, row)) is not None:
                 return found, False
+        if new.max_count is not None and count >= new.max_count:
+            raise MaxJobCountExceeded(row.type, row.owner or "", new.max_count)
         raise contended or Contended(
             f"a {row.type!r} job was in the way, which has ended meanwhile,"
         )

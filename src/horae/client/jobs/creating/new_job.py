@@ -11,7 +11,6 @@ from typing import Any, Final
 from horae.client.jobs.creating.rules import (
     After,
     BeginsBeforeExpiry,
-    HasRoom,
     HasUniqueKey,
     IsDebounced,
     RunsInQueue,
@@ -56,7 +55,8 @@ class NewJob:
     """A job that was checked and can be inserted.
 
     `values`: the parameters as the caller gave them, for `after_creation`; `rules`: the rules that
-    the inserting transaction guards, in this order.
+    the inserting transaction guards, in this order; `max_count`: how many open jobs of the type the
+    owner may have.
     """
 
     job_type: JobType[Any]
@@ -215,8 +215,6 @@ def _new_job(
             delay=row.delay if debounce is None else debounce.seconds,
         )
         rules.append(HasUniqueKey(key) if debounce is None else IsDebounced(key, debounce))
-    if max_count is not None:
-        rules.append(HasRoom(max_count))
     return NewJob(job_type, row, values, stored, rules, after, max_count)
 
 

@@ -21,7 +21,7 @@ from horae.domain.jobs import (
     OnDependencyFailure,
     UniqueKey,
 )
-from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist, MaxJobCountExceeded
+from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.storage.jobs import Contended, JobRow, creation, duplicates, reading
 from horae.storage.jobs.groups import Dependency, dependencies
@@ -138,18 +138,6 @@ class IsDebounced(HasUniqueKey):
     def guard(self, connection: Connection, row: JobRow) -> Job | None:
         creation.lock_key(connection, row.type, self.key.text, latest_rows=True)
         return duplicates.move(connection, row, self.debounce)
-
-
-@dataclass(frozen=True, slots=True)
-class HasRoom(StartRule):
-    """The owner has fewer than `max_count` open jobs of the type."""
-
-    max_count: int
-
-    @override
-    def explain(self, connection: Connection, row: JobRow) -> None:
-        if creation.count_open(connection, row.owner, row.type) >= self.max_count:
-            raise MaxJobCountExceeded(row.type, row.owner or "", self.max_count)
 
 
 @dataclass(frozen=True, slots=True)
