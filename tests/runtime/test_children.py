@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 
@@ -38,6 +40,7 @@ from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest,
 
 pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 SHORT: Final = Timing(shutdown=ShutdownTiming(last_words=0.3))
+NO_SUCH_PROCESS: Final = 2**22 - 1
 BEFORE_A_BODY: Final = ["set up", "set up later", "in"]
 
 
@@ -449,3 +452,15 @@ def test_sizes_are_read() -> None:
         ConfigurationError, match="expected a number of bytes or a text such as 500MB"
     ):
         Horae("sqlite:////nowhere/horae.db", max_child_memory="many")
+
+
+async def test_an_exit_code_that_is_known_only_later_is_told() -> None:
+    """As when another thread has collected it and not stored it yet, or a fork server still has to send it."""
+    codes = iter([None, None, None, -signal.SIGSEGV])
+    late: Any = mock.Mock(pid=NO_SUCH_PROCESS)
+    type(late).exitcode = mock.PropertyMock(side_effect=lambda: next(codes, -signal.SIGSEGV))
+    ours, theirs = socket.socketpair()
+    with theirs:
+        child = ChildProcess(late, ours)
+        child.ready = True
+        assert "signal 11" in await child.wait(PATIENCE)

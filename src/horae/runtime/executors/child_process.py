@@ -29,6 +29,12 @@ LIVENESS_CHECK: Final = 0.5
 
 Usually the end of its pipe shows its death at once.
 """
+LATEST_CODE: Final = 1.0
+"""Seconds after the end of a process in which its exit code may become known.
+
+Another thread of the program that starts a process collects the codes of all ended ones, and
+stores them only then; code that waits for all children never stores them.
+"""
 LONGEST_MESSAGE: Final = 1 << 40
 """Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
 
@@ -134,9 +140,11 @@ class ChildProcess:
                 await asyncio.sleep(0.005)
             self.ended = True
             _children.discard(self)
+            code = await self._exit_code()
         finally:
             self.close()
-        code = PIPE_LOST if killed else self._process.exitcode
+        if killed:
+            code = PIPE_LOST
         if self.ready:
             return _describe_exit(code)
         how = (
@@ -160,6 +168,15 @@ class ChildProcess:
         if self.ending:
             self._process.join(max(0.0, deadline - time.monotonic()))
         self._process.kill()
+
+    async def _exit_code(self) -> int | None:
+        """Return the exit code of the ended process, as soon as it is known."""
+        latest = time.monotonic() + LATEST_CODE
+        while True:
+            code = self._process.exitcode
+            if code is not None or time.monotonic() >= latest:
+                return code
+            await asyncio.sleep(0.005)
 
     def _is_alive(self) -> bool:
         if self._process.exitcode is not None:
