@@ -100,9 +100,11 @@ async def test_a_job_that_is_locked_meanwhile_is_rescued_soon_after(
 async def test_a_program_that_holds_no_job_has_ended_and_not_died(
     working: Horae, caplog: pytest.LogCaptureFixture, holds_a_job: bool
 ) -> None:
-    # Without a routine look nobody rescues the job before the row of its node is there.
+    # After the first routine look nobody rescues a job before the row of its node is there.
+    [rescued_by_first_look] = await jobs_elsewhere(working, 1)
     timing = Timing(sweeper=SweeperTiming(look_every=10**9))
     async with running_node(working, queues=("other",), timing=timing) as node:
+        await until_state(working, rescued_by_first_look, "failed")
         if holds_a_job:
             await jobs_elsewhere(working, 1)
         list_the_dead(working, COPY_OF_PROGRAM)
