@@ -22,7 +22,8 @@ from tests.harness.network import Network
 
 SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
 SITES: Final = list(Sites())
-GROUPS: Final = len(SITES) if "HORAE_EVERY_CALL" in os.environ else 2
+EVERY_CALL: Final = "HORAE_EVERY_CALL" in os.environ
+GROUPS: Final = len(SITES) if EVERY_CALL else 2
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them
@@ -132,7 +133,20 @@ def test_every_call_in_the_source_is_reached(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize(
+    ("database", "group"),
+    [
+        # By day, one half of the answers is lost on each database, at night all are.
+        pytest.param(
+            database,
+            group,
+            marks=pytest.mark.nightly if not EVERY_CALL and group == by_night else (),
+        )
+        for by_night, database in enumerate((POSTGRESQL, SQLITE))
+        for group in range(GROUPS)
+    ],
+    indirect=["database"],
+)
 def test_a_lost_answer_loses_and_repeats_nothing(
     database: Database, network: Network | None, monkeypatch: pytest.MonkeyPatch, group: int
 ) -> None:

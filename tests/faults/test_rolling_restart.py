@@ -10,7 +10,7 @@ from tests.harness.rolling_restart import QUICK, REPEATABLE, SCHEDULED, restart_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)  # the other test runs on both
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_jobs_that_end_within_the_grace_run_once(
     database: Database, tmp_path: Path, body_log: Path
 ) -> None:
@@ -23,6 +23,15 @@ def test_jobs_that_end_within_the_grace_run_once(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "database",
+    [
+        # By day, the test above replaces nodes on SQLite.
+        pytest.param("sqlite", marks=pytest.mark.nightly),
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+    ],
+    indirect=True,
+)
 def test_longer_jobs_are_interrupted_and_run_again_without_counting_it(
     database: Database, tmp_path: Path, body_log: Path
 ) -> None:
