@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from horae import Horae, JobContext
+from horae import Backoff, Horae, JobContext
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until, until_state
@@ -45,12 +45,12 @@ async def test_each_run_has_what_the_run_before_has_left(
 async def test_only_the_attempt_that_ends_a_run_leaves_anything(horae: Horae) -> None:
     attempts = itertools.count(1)
 
-    @horae.cron("0 3 1 1 *", max_attempts=3)
+    @horae.job(max_attempts=3, backoff=Backoff(base="0s"))
     def nightly() -> None:
         if next(attempts) < 3:
             raise LookupError
 
-    horae.deploy()
+    horae.schedules.add("nightly", name="nightly", cron="0 3 1 1 *")
     [schedule] = horae.schedules.list()
     async with running_node(horae):
         for _ in range(2):
