@@ -120,6 +120,6 @@ def test_a_view_that_cannot_be_fetched_is_no_dead_link(
 @pytest.mark.parametrize("gone", ["jobs/999999", "schedules/999999"])
 def test_a_missing_object_is_reported(page: Page, faults: Faults, gone: str) -> None:
     page.goto(gone)
-    expect(page.locator("main h3")).to_be_visible()
+    expect(page.locator("main h2")).to_be_visible()
     assert {fault for fault in faults.seen if "404" not in fault} == set()
     faults.forgive()
