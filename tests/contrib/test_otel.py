@@ -26,6 +26,7 @@ from horae.storage.engine.database import Database
 from tests.contrib import otel_application
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until, until_state
+from tests.runtime.executor_under_test import is_gone
 
 pytestmark = pytest.mark.one_database
 
@@ -468,6 +469,9 @@ async def test_a_body_in_a_child_process_is_in_the_trace(
         async with running_node(horae):
             job = await horae.aio.jobs.start(application.elsewhere)
             result = await horae.aio.jobs.wait(job.id, timeout="30s")
+        await is_gone(
+            result["pid"]
+        )  # it exports its spans at its exit, which a node does not await
     application.provider.shutdown()
     application.file.close()
     spans = [json.loads(line) for line in (tmp_path / "spans").read_text().splitlines()]
