@@ -46,8 +46,12 @@ export async function perform<T>(
 
 /** Describe an error for the user, in English where the server sends no code for what it says. */
 export function errorText(error: unknown): string {
-  const { error: title, message } = shownError(error, messagesFor(language.value))
+  return `${shownError(error, messagesFor(language.value)).error}: ${reasonText(error)}`
+}
+
+/** Describe an error as `errorText` does, for a place that has a title of its own. */
+export function reasonText(error: unknown): string {
   const refusal =
     error instanceof HoraeError ? (refusalText(error.sentence) ?? fieldsText(error.detail)) : null
-  return `${title}: ${refusal ?? message}`
+  return refusal ?? shownError(error, messagesFor(language.value)).message
 }
