@@ -273,6 +273,82 @@ def test_short_calls_are_stored_in_one_step() -> None:
     assert parameters.store_at_once(values | {"text": ""}, 1024) is None
 
 
+@pytest.mark.parametrize("default", [1e22, -0.0])
+def test_one_step_writes_no_default_that_databases_change(default: float) -> None:
+    class Scaled(BaseModel):
+        number: int
+        scale: Any = default
+
+    parameters = ModelParameters(Scaled)
+    parameters.store(parameters.check("test", {"number": 1}))  # it knows the default
+    assert parameters.store_at_once({"number": 1}, 1024) is None
+
+
+def test_one_step_refuses_what_a_type_without_parameters_refuses() -> None:
+    class Nothing(BaseModel):
+        """Pydantic ignores what it does not declare."""
+
+    assert ModelParameters(Nothing).store_at_once({"other": float("nan")}, 1024) is None
+
+
+class Renamed(BaseModel):
+    number: int = Field(5, alias="no")
+    name: str = ""
+
+
+class RenamedOrNot(Renamed):
+    model_config = ConfigDict(populate_by_name=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "number"),
+    [
+        (Renamed, {"number": 1, "name": "a"}, 5),  # Pydantic ignores it
+        (Renamed, {"no": 2, "number": 1}, 2),
+        (Renamed, {"no": 2, "number": [1]}, 2),
+        (RenamedOrNot, {"no": 2, "number": 1}, 2),
+        (RenamedOrNot, {"number": 1, "name": "a"}, 1),
+    ],
+)
+def test_an_alias_precedes_a_name(
+    model: type[Renamed], values: dict[str, Any], number: int
+) -> None:
+    assert body_gets(model, **values).number == number
+    assert stored(model, **values)["number"] == number
+    assert ModelParameters(model).store_at_once(values, 1024) is None
+
+
+@pytest.mark.parametrize("alias", ["other", "no"])
+def test_an_alias_stands_for_one_parameter(horae: Horae, alias: str) -> None:
+    with pytest.raises(InvalidJobType, match=f"has the alias '{alias}', which is the name or"):
+
+        @horae.job
+        def count(
+            number: Annotated[int, Field(alias="no")],
+            third: Annotated[int, Field(alias=alias)],
+            other: int,
+        ) -> None: ...
+
+
+@pytest.mark.parametrize("values", [{"value": [10**5000]}, {"value": {10**5000: 1}}])
+def test_a_number_that_is_too_long_is_refused_by_a_sentence(
+    horae: Horae, values: dict[str, Any]
+) -> None:
+    @horae.job
+    def keep(value: Any) -> None: ...
+
+    with pytest.raises(InvalidParameters, match="cannot be stored: Exceeds the limit"):
+        horae.jobs.start(keep, **values)
+
+
+def test_a_long_number_beside_a_default_is_refused_by_a_sentence(horae: Horae) -> None:
+    @horae.job
+    def keep(value: int | str, at: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None: ...
+
+    with pytest.raises(InvalidParameters, match="Exceeds the limit"):
+        horae.jobs.start(keep, value=10**5000)
+
+
 def test_a_validator_may_give_another_value_each_time(horae: Horae) -> None:
     salts = iter("abc")
 

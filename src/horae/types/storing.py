@@ -17,6 +17,8 @@ def storable_parameters(job_type: JobType[Any], checked: CheckedParameters) -> S
         stored = job_type.parameters.store(checked)
     except NotStorableError as error:
         raise InvalidParameters(job_type.type, error.problems) from None
+    except ValueError as error:  # a whole number is too long
+        raise InvalidParameters(job_type.type, [("", f"cannot be stored: {error}")]) from None
     if stored.text is None:
         return stored
     if not is_storable_json(stored.text):

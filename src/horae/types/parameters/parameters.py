@@ -114,7 +114,10 @@ class ModelParameters:
     def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
         """Validate the values of a call. Raises `InvalidParameters`."""
         plain = plain_values(job_type, values)
-        given = Given.of(plain)  # first, because a validator may change what the caller gave
+        try:
+            given = Given.of(plain)  # first, because a validator may change what the caller gave
+        except ValueError as error:  # a whole number is too long
+            raise InvalidParameters(job_type, [("", f"cannot be stored: {error}")]) from None
         return CheckedParameters(given, _validate(self.model, job_type, plain))
 
     def store(self, checked: CheckedParameters) -> Stored:
@@ -132,14 +135,17 @@ class ModelParameters:
         """
         if type(values) is not dict or self.has_secrets or self.files is not None:
             return None
+        plain = values.copy()
         stored = _NOTHING
         if not self._empty:
-            text = self._writer.write_exact(values)
+            text = self._writer.write_exact(plain)
             if text is None or not is_simple_json(text, most):
                 return None
             stored = Stored(text)
+        elif plain:
+            return None
         try:
-            validate(self.model, values.copy())
+            validate(self.model, plain)
         except ValidationError:
             return None
         return stored
@@ -274,6 +280,7 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
         return ModelParameters(NoParameters)
     if isinstance(declared, type) and issubclass(declared, BaseModel):
         refuse_lost_secrets(declared, job_type)
+        _refuse_shared_names(declared, job_type)
         return ModelParameters(declared)
     # Few job types have a mapped class; the others are declared without loading the statements.
     from horae.storage.jobs.search import MappedTable, is_mapped
@@ -285,6 +292,24 @@ def parameters_of(declared: type[Any] | None, job_type: str) -> ModelParameters 
         f"job type {job_type!r}: params is {declared!r}, not a Pydantic model or a SQLAlchemy"
         " mapped class"
     )
+
+
+def _refuse_shared_names(model: type[BaseModel], job_type: str) -> None:
+    """Raise `InvalidJobType` for an alias that stands for two parameters.
+
+    What is stored under such a name would be read again as the value of the other one.
+    """
+    taken = set(model.model_fields)
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        if not isinstance(alias, str) or alias == name:
+            continue
+        if alias in taken:
+            raise InvalidJobType(
+                f"job type {job_type!r}: parameter {name!r} has the alias {alias!r}, which is the"
+                " name or alias of another parameter; rename one of them"
+            )
+        taken.add(alias)
 
 
 class NoParameters(BaseModel):

@@ -71,6 +71,9 @@ class ParameterWriter:
             for name, field in model.model_fields.items()
             if isinstance(field.validation_alias, str)
         }
+        self._aliased = {
+            name for name, field in model.model_fields.items() if field.validation_alias is not None
+        }
         declared = model.__pydantic_decorators__
         has_validators = (
             declared.validators
@@ -96,13 +99,15 @@ class ParameterWriter:
         have, is left out, so the worker fills it in again. Raises `NotStorableError`.
         """
         # `model_fields` takes as long as all the rest that most calls need.
-        names, fields = self._names, self._model.__pydantic_fields__
-        plain = {names.get(key, key): item for key, item in given.data.items()}
-        if _SCALARS.issuperset(map(type, plain.values())):
-            text = self._write_scalars(plain)  # most calls end here
-            if text is not None:
-                return text
-        not_json = {names.get(key, key): problem for key, problem in given.not_json.items()}
+        fields = self._model.__pydantic_fields__
+        keys = self._keys(given.data, value)
+        plain = {name: given.data[key] for name, key in keys.items()}
+        text = self._write_scalars(plain)  # most calls end here
+        if text is not None:
+            return text
+        not_json = {
+            name: given.not_json[key] for name, key in keys.items() if key in given.not_json
+        }
         found = parts_of_value(value)
         filled = {name: _with_defaults(item, found.get(name)) for name, item in plain.items()}
         added = {name for name, item in filled.items() if item is not plain[name]}
@@ -127,12 +132,27 @@ class ParameterWriter:
 
     def write_exact(self, plain: dict[str, Any]) -> str | None:
         """Return scalars but floats as JSON text with defaults; None if it takes `write`."""
-        return self._write_scalars(plain) if _EXACT.issuperset(map(type, plain.values())) else None
+        return None if self._aliased else self._write_scalars(plain, _EXACT)
 
-    def _write_scalars(self, plain: dict[str, Any]) -> str | None:
+    def _keys(self, data: Mapping[str, Any], value: BaseModel) -> dict[str, str]:
+        """Return the key in the call for each name that is stored.
+
+        Validation prefers an alias to the name, and may ignore the name.
+        """
+        if not self._aliased:
+            return dict(zip(data, data, strict=True))
+        ignored = self._aliased - value.model_fields_set
+        keys = {key: key for key in data if key not in self._names and key not in ignored}
+        return keys | {self._names[key]: key for key in data if key in self._names}
+
+    def _write_scalars(
+        self, plain: dict[str, Any], kinds: frozenset[type] = _SCALARS
+    ) -> str | None:
         """Return scalars as JSON text with the defaults of the others; None if it takes more."""
         complete = self._plain_defaults | plain
         if complete.keys() != self._model.__pydantic_fields__.keys():
+            return None
+        if not kinds.issuperset(map(type, complete.values())):
             return None
         try:
             return to_json(complete).decode()
