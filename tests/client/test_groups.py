@@ -492,7 +492,10 @@ class TestLargeGroups:
         monkeypatch.setattr(jobs.Jobs, "_insert_rest", die)
         with pytest.raises(KeyboardInterrupt):
             horae.jobs.start_group([(types.square, {"n": n}) for n in range(9)], then=types.combine)
-        [row] = rows(horae, "SELECT id FROM horae_groups")
+        [row] = rows(horae, "SELECT id, then_id FROM horae_groups")
+        assert horae.jobs.waiting_reason(row.then_id) == (
+            f"It waits for the members of group {row.id} to end, of which more are being created."
+        )
         monkeypatch.setattr("horae.runtime.liveness.group_sweeper.INSERTING_FOR", 0.0)
         async with running_node(horae):
             group = await horae.aio.jobs.wait_for_group(row.id, timeout="60s")

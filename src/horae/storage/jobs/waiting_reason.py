@@ -112,7 +112,9 @@ AWAITED: Final = (
     .limit(MOST_NAMED + 1)
 )
 RUNNING: Final = running_weights(lane_buckets.c.bucket_id == bindparam("bucket"))
-GROUP: Final = select(groups.c.id).where(groups.c.then_id == bindparam("job_id"))
+GROUP: Final = select(groups.c.id, groups.c.inserting_at).where(
+    groups.c.then_id == bindparam("job_id")
+)
 LANES_WAIT: Final = select(
     select(jobs.c.id).where(IS_WAITING, jobs.c.waits_for == WaitsFor.LIMIT).exists()
 )
@@ -493,16 +495,19 @@ def _held_by_limit(
 
 
 def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
-    group = connection.scalar(GROUP, {"job_id": job_id})
+    group = connection.execute(GROUP, {"job_id": job_id}).one_or_none()
     if group is not None:
+        is_creating = group.inserting_at is not None
+        creating = ", of which more are being created" if is_creating else ""
         return WaitingFor(
             reason=WaitReason.JOBS,
             text=Sentence(
-                f"It waits for the members of group {group} to end.",
+                f"It waits for the members of group {group.id} to end{creating}.",
                 SentenceCode.JOB_WAITS_FOR_GROUP,
-                group=group,
+                group=group.id,
+                creating=is_creating,
             ),
-            group_id=GroupId(group),
+            group_id=GroupId(group.id),
         )
     awaited = [JobId(id_) for id_ in connection.scalars(AWAITED, {"job_id": job_id})]
     named = tuple(awaited[:MOST_NAMED])

@@ -39,7 +39,8 @@ export const sentences: SentenceTexts = {
   job_unsent: (v) =>
     `Noch wurde keine Nachricht darüber gesendet: Die Warteschlange „${v.text('queue')}“ hat das Backend „${v.text('backend')}“.`,
   job_waits_for_group: (v) =>
-    `Er wartet, bis die Mitglieder der Gruppe ${v.text('group')} beendet sind.`,
+    `Er wartet, bis die Mitglieder der Gruppe ${v.text('group')} beendet sind` +
+    `${v.has('creating') ? ', von denen noch weitere angelegt werden' : ''}.`,
   job_waits_for_jobs: (v) =>
     `Er wartet auf das Ende anderer Jobs${v.list('jobs').length > 0 ? `: ${v.list('jobs').join(', ')}` : ''}` +
     `${v.has('others') ? ' und weiterer' : ''}.`,

@@ -33,7 +33,9 @@ export const sentences: EnglishSentences = {
   job_unfiled: () => 'No node has looked at its limits yet.',
   job_unsent: (v) =>
     `No message about it was sent yet: queue “${v.text('queue')}” has the backend “${v.text('backend')}”.`,
-  job_waits_for_group: (v) => `It waits for the members of group ${v.text('group')} to end.`,
+  job_waits_for_group: (v) =>
+    `It waits for the members of group ${v.text('group')} to end` +
+    `${v.has('creating') ? ', of which more are being created' : ''}.`,
   job_waits_for_jobs: (v) =>
     `It waits for other jobs to end${v.list('jobs').length > 0 ? `: ${v.list('jobs').join(', ')}` : ''}` +
     `${v.has('others') ? ' and others' : ''}.`,
