@@ -74,11 +74,13 @@ def test_garbage_is_ignored(folder: Path, listener: LocalChannel) -> None:
         for id_ in (b"0", b"-1", b"true", b"1.5", b'"1"', b"9223372036854775808")
     ]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        # A hint that finds the queue of the socket full is lost, so each datagram is read first.
         for datagram in [*garbage, *(b"horae " + body for body in bodies)]:
             stranger.sendto(datagram, str(folder / name))
-    send(folder, 2)
-    recorder.wait_for(work(2))
-    assert recorder.received == [work(2)]
+            send(folder, 2)
+            recorder.wait_for(work(2))
+            assert recorder.received == [work(2)]
+            recorder.received.clear()
     assert listener.connected
 
 
