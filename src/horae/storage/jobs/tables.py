@@ -26,6 +26,7 @@ from sqlalchemy import (
     Text,
     TextClause,
     and_,
+    exists,
     false,
     func,
     or_,
@@ -253,6 +254,9 @@ ENDED_NOW = {
 """The values of a job that ends now, except by a settlement."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
 """The job has not ended, or its body has not stopped yet."""
+_retry = jobs.alias("retry")
+WAS_RETRIED = exists().where(_retry.c.retry_of == jobs.c.id)
+"""Another job repeats the job."""
 HAS_ENDED = jobs.c.state.in_(sorted(ENDED))
 """The job has ended; for jobs that are looked up by id.
 

@@ -20,7 +20,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    exists,
     func,
     literal,
     select,
@@ -29,7 +28,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import AttemptOutcome, Failure, JobState
 from horae.storage.engine import PerDatabase, readable, seconds_ago
-from horae.storage.jobs import job_attempts, jobs
+from horae.storage.jobs import WAS_RETRIED, job_attempts, jobs
 from horae.storage.schedules.tables import deployments
 
 TRACEBACK_END: Final = 3_000
@@ -72,8 +71,7 @@ _newest = (
 )
 
 
-_retry = jobs.alias("retry")
-_was_retried = case((exists().where(_retry.c.retry_of == jobs.c.id), 1), else_=0)
+_was_retried = case((WAS_RETRIED, 1), else_=0)
 
 
 def _failures(attempts: FromClause, *, has_failed: bool) -> Select[*tuple[Any, ...]]:

@@ -24,7 +24,6 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
-    exists,
     insert,
     not_,
     or_,
@@ -36,7 +35,16 @@ from sqlalchemy import (
 from horae.domain.jobs import BulkAction, JobId, JobState
 from horae.errors import LeaseLost
 from horae.storage.jobs.owed_hooks import BEFORE_DELETE
-from horae.storage.jobs.tables import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs, metadata, row_id
+from horae.storage.jobs.tables import (
+    IS_HELD,
+    IS_READY,
+    IS_SENT,
+    IS_WAITING,
+    WAS_RETRIED,
+    jobs,
+    metadata,
+    row_id,
+)
 
 Conditions: TypeAlias = Sequence[ColumnElement[bool]]
 _counts = ("changed", "skipped", "failed")
@@ -92,14 +100,13 @@ NOTE: Final = (
 LEASE: Final = select(bulk_runs.c.lease).where(bulk_runs.c.job_id == bindparam("of_job"))
 FORGET: Final = delete(bulk_runs).where(bulk_runs.c.job_id == bindparam("of_job"))
 
-_retry = jobs.alias("retry")
 CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
     BulkAction.CANCEL: [
         or_(IS_READY, IS_SENT, IS_WAITING, (jobs.c.state == JobState.STARTED) & IS_HELD)
     ],
     BulkAction.RETRY: [
         jobs.c.state.in_([JobState.FAILED, JobState.CANCELLED]),
-        not_(exists().where(_retry.c.retry_of == jobs.c.id)),
+        not_(WAS_RETRIED),
     ],
     BulkAction.DELETE: [
         jobs.c.finished_at.is_not(None),
