@@ -469,9 +469,8 @@ async def test_a_body_in_a_child_process_is_in_the_trace(
         async with running_node(horae):
             job = await horae.aio.jobs.start(application.elsewhere)
             result = await horae.aio.jobs.wait(job.id, timeout="30s")
-        await is_gone(
-            result["pid"]
-        )  # it exports its spans at its exit, which a node does not await
+        # It exports its spans at its exit, for which a node does not wait.
+        await is_gone(result["pid"])
     application.provider.shutdown()
     application.file.close()
     spans = [json.loads(line) for line in (tmp_path / "spans").read_text().splitlines()]

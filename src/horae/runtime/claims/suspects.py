@@ -37,9 +37,9 @@ class Suspects:
         suspects = [claim for claim in taken if crashes.get(claim.id, 0) >= MAX_CRASHES - 1]
         if suspects and (self._running is None or self._running not in busy()):
             self._running = suspects.pop(0).id
-        return await self.without(suspects, taken)
+        return await self.postpone(suspects, taken)
 
-    async def without(self, later: Sequence[Claim], taken: Sequence[Claim]) -> Sequence[Claim]:
+    async def postpone(self, later: Sequence[Claim], taken: Sequence[Claim]) -> Sequence[Claim]:
         """Hand some of the claims back for a moment, and return the others."""
         if not later:
             return taken

@@ -197,7 +197,7 @@ class Worker:
             if self._gathering.types and len(claimed) >= room:  # there may be more
                 claimed = [*claimed, *await self._gathering.fill(claimed, self._claimer.known)]
             if again := self._held.void(claimed):
-                claimed = await self._suspects.without(again, claimed)
+                claimed = await self._suspects.postpone(again, claimed)
             taken = list(await self._suspects.sift(claimed, self._held.ids))
             answered = True
         if not answered:

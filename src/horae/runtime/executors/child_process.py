@@ -29,11 +29,11 @@ LIVENESS_CHECK: Final = 0.5
 
 Usually the end of its pipe shows its death at once.
 """
-LATEST_CODE: Final = 1.0
+EXIT_CODE_WITHIN: Final = 1.0
 """Seconds after the end of a process in which its exit code may become known.
 
-Another thread of the program that starts a process collects the codes of all ended ones, and
-stores them only then; code that waits for all children never stores them.
+A thread that starts another process collects the codes of all ended ones, and stores them a moment
+later. In a program that waits for all of its children itself, the code never becomes known.
 """
 LONGEST_MESSAGE: Final = 1 << 40
 """Bytes; no limit in practice, because `max_result_bytes` of a job type bounds its results."""
@@ -171,7 +171,7 @@ class ChildProcess:
 
     async def _exit_code(self) -> int | None:
         """Return the exit code of the ended process, as soon as it is known."""
-        latest = time.monotonic() + LATEST_CODE
+        latest = time.monotonic() + EXIT_CODE_WITHIN
         while True:
             code = self._process.exitcode
             if code is not None or time.monotonic() >= latest:

@@ -135,7 +135,7 @@ class ModelParameters:
         """
         if type(values) is not dict or self.has_secrets or self.files is not None:
             return None
-        plain = values.copy()
+        plain = values.copy()  # a validator may change it, and the caller its own meanwhile
         stored = _NOTHING
         if not self._empty:
             text = self._writer.write_exact(plain)

@@ -1,6 +1,6 @@
 import type { RouteLocationRaw } from 'vue-router'
 
-import { startBulk } from '@/api/bulk'
+import { startBulk, type BulkBody } from '@/api/bulk'
 import type { Problem } from '@/api/model'
 import { server } from '@/api/server'
 import { schedules } from '@/api/schedules'
@@ -38,9 +38,14 @@ export function jobsOf({ counted }: Problem): RouteLocationRaw | null {
   return counted === null ? null : { name: 'jobs', query: { q: counted.query } }
 }
 
+/** The body of a request that retries what a problem counted. */
+export function retryBody({ counted }: Problem): BulkBody {
+  return { query: counted?.query }
+}
+
 /** Start a job that retries what a problem counted, except what was retried before, and return its page. */
-export async function retry({ counted }: Problem): Promise<RouteLocationRaw> {
-  const { id } = await startBulk('retry', { query: counted?.query })
+export async function retry(problem: Problem): Promise<RouteLocationRaw> {
+  const { id } = await startBulk('retry', retryBody(problem))
   return { name: 'job', params: { id } }
 }
 
