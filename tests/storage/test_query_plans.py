@@ -1,5 +1,6 @@
 """Frequent statements of nodes and pages must not read ended jobs: there may be millions of them."""
 
+import re
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, Executable, event, text
 
 from horae import Horae
 from horae.domain.jobs.job import JobId, JobState, NodeId
@@ -19,7 +20,8 @@ from horae.storage.engine.database import Database
 from horae.storage.history import counting
 from horae.storage.jobs import claims, owed_hooks, premature, reading, waiting_sample
 from horae.storage.jobs.claims import ClaimScope, Part
-from horae.storage.jobs.limits import limited_claims
+from horae.storage.jobs.limits import lane_depth, limited_claims
+from horae.storage.jobs.limits.lane_statements import AHEAD
 from horae.storage.jobs.reading import OPEN_STATES, JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
@@ -316,6 +318,18 @@ def test_sqlite_builds_no_table_to_check_a_row(sqlite_database: Database, statem
         steps = [row.opcode for row in connection.execute(text(f"EXPLAIN {statement}"))]
     assert "MakeRecord" in steps
     assert "OpenEphemeral" not in steps
+
+
+@pytest.mark.parametrize("asked", [AHEAD, lane_depth.RUNNING, lane_depth.FILED])
+def test_what_limits_allow_is_read_from_the_jobs_that_run_on_sqlite(
+    sqlite_database: Database, asked: Executable
+) -> None:
+    """And not from all lanes: there is one for each key for which a job waits."""
+    with sqlite_database.engine.connect() as connection, explained(connection) as plans:
+        connection.execute(asked)
+    lines = [line for plan in plans for line in plan]
+    assert any("horae_jobs_lane_held" in line for line in lines)
+    assert [line for line in lines if re.search("SCAN horae_lane(s|_buckets)", line)] == []
 
 
 def test_a_statement_without_an_index_is_recognised(filled: Database) -> None:

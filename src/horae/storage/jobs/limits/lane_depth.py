@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, and_, cast, func, select
 
 from horae.domain.limits import LimitNumbers
-from horae.storage.engine import database_now, microseconds_now, seconds_since
+from horae.storage.engine import database_now, member_of, microseconds_now, seconds_since
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_UNFILED,
@@ -24,7 +24,7 @@ from horae.storage.jobs.limit_tables import (
     limits,
 )
 from horae.storage.jobs.limits.filing import Pair
-from horae.storage.jobs.limits.lane_statements import running_weights
+from horae.storage.jobs.limits.lane_statements import MAY_START, running_weights
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.jobs.tables import has_not_expired, jobs
 
@@ -33,7 +33,7 @@ _DUE: Final = and_(jobs.c.run_at <= database_now(), has_not_expired())
 FILED: Final = (
     select(lanes.c.queue, lanes.c.type, *_COUNT, lanes.c.weight, lanes.c.id)
     .select_from(jobs.join(lanes, lanes.c.id == jobs.c.lane_id))
-    .where(WAITS_IN_LANE, _DUE)
+    .where(WAITS_IN_LANE, _DUE, jobs.c.lane_id.in_(MAY_START))
     .group_by(lanes.c.id, lanes.c.queue, lanes.c.type, lanes.c.weight)
 )
 _own: Final = cast(jobs.c.limits, Text()).label("limits")
@@ -58,9 +58,8 @@ BUCKETS: Final = (
             limits, limits.c.name == buckets.c.limit_name
         )
     )
-    .where(lane_buckets.c.lane_id.in_(select(lanes.c.id).where(lanes.c.place.is_not(None))))
+    .where(member_of(lane_buckets.c.lane_id, "ids"))
 )
-
 RUNNING: Final = running_weights()
 
 
@@ -84,7 +83,7 @@ def startable(connection: Connection) -> dict[tuple[str, str], tuple[int, float]
     pairs = defaultdict[int, list[Pair]](list)
     if filed:
         running = {bucket_id: int(weight) for bucket_id, weight in connection.execute(RUNNING)}
-        for bucket in connection.execute(BUCKETS):
+        for bucket in connection.execute(BUCKETS, {"ids": [lane_id for *_, lane_id in filed]}):
             pair = bucket.limit_name, bucket.key
             pairs[bucket.lane_id].append(pair)
             held = running.get(bucket.id, 0)

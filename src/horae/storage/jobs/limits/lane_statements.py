@@ -73,8 +73,11 @@ def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
 
     It is counted from the rows, so it cannot drift.
     """
-    source = jobs.join(lanes, lanes.c.id == jobs.c.lane_id).join(
-        lane_buckets, lane_buckets.c.lane_id == jobs.c.lane_id
+    # The expression fits no index of jobs: otherwise SQLite would begin with all lanes there are,
+    # and not with the few jobs that are held.
+    lane_id = func.coalesce(jobs.c.lane_id, 0)
+    source = jobs.join(lanes, lanes.c.id == lane_id).join(
+        lane_buckets, lane_buckets.c.lane_id == lane_id
     )
     weight = func.sum(lanes.c.weight).label("weight")
     return (
@@ -116,13 +119,17 @@ _free = (
     .order_by(*lane_order(lanes))
     .limit(select(bindparam("lanes", type_=Integer())).scalar_subquery())
 )
-_opened = (
-    select(buckets.c.id)
-    .where(_closed, buckets.c.opens_at <= microseconds_now())
-    .order_by(buckets.c.opens_at)
+_opened = select(buckets.c.id).where(_closed, buckets.c.opens_at <= microseconds_now())
+MAY_START: Final = (
+    select(lanes.c.id)
+    .where(IS_FREE)
+    .union_all(
+        *(select(lanes.c.id).where(lanes.c.held_by.in_(bucket)) for bucket in (_opened, _with_room))
+    )
 )
+"""The lanes that no limit is known to hold back now."""
 _open_bucket = (
-    select(_opened.limit(MOST_OPEN).subquery("opened").c.id)
+    select(_opened.order_by(buckets.c.opens_at).limit(MOST_OPEN).subquery("opened").c.id)
     .union_all(select(_with_room.limit(MOST_OPEN).subquery("with_room").c.id))
     .subquery("bucket")
 )
