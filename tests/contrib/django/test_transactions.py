@@ -109,7 +109,12 @@ def close(_job: JobContext, number: int) -> None:
     connection.close()
 
 
-WAYS = [fail, catch_within, commit, roll_back, close]
+def roll_the_driver_back(_job: JobContext, number: int) -> None:
+    Order.objects.create(number=number)
+    connection.connection.rollback()
+
+
+WAYS = [fail, catch_within, commit, roll_back, close, roll_the_driver_back]
 
 
 async def test_a_body_that_spoils_its_transaction_leaves_nothing(horae: DjangoHorae) -> None:
@@ -129,6 +134,35 @@ async def test_a_body_that_spoils_its_transaction_leaves_nothing(horae: DjangoHo
         error = horae.jobs.get(started[way.__name__]).error
         assert error is not None
         assert "put the statements that may fail into an atomic block" in error
+
+
+async def test_a_commit_of_the_driver_fails_the_job(horae: DjangoHorae) -> None:
+    def commit_the_driver(_job: JobContext, number: int) -> None:
+        Order.objects.create(number=number)
+        connection.connection.commit()
+
+    jobs.WAYS["commit_the_driver"] = commit_the_driver
+    job = horae.jobs.start(jobs.spoil, how="commit_the_driver", number=1)
+    async with running_node(horae):
+        ended = await until_state(horae, job.id, "failed", "finished")
+    assert ended.state is JobState.FAILED
+    assert "must not end its transaction" in (ended.error or "")
+
+
+async def test_a_body_that_cancels_its_own_job_ends_cancelled(horae: DjangoHorae) -> None:
+    """The cancel is rolled back with what the body has written, because the job cannot finish."""
+
+    def cancel(job: JobContext, number: int) -> None:
+        Order.objects.create(number=number)
+        horae.jobs.cancel(job.id)
+
+    jobs.WAYS["cancel"] = cancel
+    job = horae.jobs.start(jobs.spoil, how="cancel", number=1)
+    async with running_node(horae):
+        ended = await until_state(horae, job.id, "cancelled", "failed", "finished")
+        await until(lambda: horae.jobs.get(job.id).node_id is None)
+    assert ended.state is JobState.CANCELLED
+    assert count_elsewhere(horae) == (0, 1)
 
 
 def test_a_connection_of_django_is_no_session(horae: DjangoHorae) -> None:

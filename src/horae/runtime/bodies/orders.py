@@ -1,11 +1,20 @@
 """Orders of a node to stop a body, which are raised inside it."""
 
+from typing import ClassVar
+
 from horae.domain.jobs import NODE_STOPPED_TEXT, OUT_OF_CONTACT_TEXT, TimeLimit
 from horae.errors import JobStopped, LeaseLost
 
 
 class Overtaken(LeaseLost):
-    """The transaction of a body is rolled back because another node owns the job."""
+    """The transaction of a body is rolled back because its job cannot finish in it: it was ended,
+    or another node owns it.
+    """
+
+    by: ClassVar[str] = "its own body"
+    """Who has cancelled the job if it is still this node's after the rollback: the cancel was part
+    of the transaction.
+    """
 
 
 class OutOfTime(JobStopped):

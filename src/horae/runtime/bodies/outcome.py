@@ -35,9 +35,9 @@ def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
     order = attempt.order
     reason = order if isinstance(order, JobStopped) else error
     match reason:
-        case JobCancelled():
-            return Cancelled(reason.by)
-        case LeaseLost() if reason is order or isinstance(reason, Overtaken):
+        case JobCancelled(by=by) | Overtaken(by=by):
+            return Cancelled(by)
+        case LeaseLost() if reason is order:
             return None  # it was not raised by the body itself
         case OutOfTime(limit=limit):
             return Failed(limit.error, limit.human_readable_error, timed_out=True)

@@ -25,11 +25,11 @@ class LentFile:
     """A connection to a SQLite file, without the power to end the transaction of its owner."""
 
     def __init__(self, owner: sqlite3.Connection) -> None:
-        self._owner = owner
+        self.owner = owner
 
     def __getattr__(self, name: str) -> Any:
         """Return anything else of the owner's connection."""
-        return getattr(self._owner, name)
+        return getattr(self.owner, name)
 
     def commit(self) -> None:
         """Do nothing: the owner commits."""

@@ -18,6 +18,7 @@ class LentSession(psycopg.Connection[Any]):
     def __init__(self, owner: psycopg.Connection[Any]) -> None:
         handlers = owner.pgconn.notice_handler, owner.pgconn.notify_handler
         super().__init__(owner.pgconn)
+        self.owner = owner
         # The constructor has taken notices and notifications away from the owner.
         owner.pgconn.notice_handler, owner.pgconn.notify_handler = handlers
         # Each object counts the names of its prepared statements, so those of two would collide.

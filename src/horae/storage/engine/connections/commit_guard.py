@@ -23,6 +23,8 @@ from horae.storage.engine.dialect import POSTGRESQL
 _GUARDED: Final = "horae_transaction_of_a_body"
 _IDLE: Final = 0
 """libpq's transaction status of a connection without a transaction."""
+_METHODS: Final = ("commit", "rollback")
+"""The methods of a driver's connection that end a transaction."""
 _ENDING: Final = (
     r"COMMIT|ABORT|PREPARE\s+TRANSACTION|ROLLBACK(?!\s+(?:(?:WORK|TRANSACTION)\s+)?TO\b)"
 )
@@ -60,7 +62,8 @@ class _Transaction:
     """The transaction of a body, as the driver's own connection shows it."""
 
     def __init__(self, driver: Any) -> None:
-        self._driver = driver
+        # Where the connection is lent, the body may use that of its owner, such as Django's ORM.
+        self._driver = getattr(driver, "owner", driver)
         self._began = False
         self.rolled_back = False
         self.is_over = False
@@ -90,6 +93,8 @@ class _Transaction:
         """
         driver = self._driver
         replaceable = getattr(driver, "__dict__", {})
+        # A body that runs another job inline may be on the same connection.
+        before = {name: replaceable[name] for name in _METHODS if name in replaceable}
 
         def roll_back() -> Any:
             self.rolled_back = True
@@ -100,8 +105,9 @@ class _Transaction:
         try:
             yield
         finally:
-            replaceable.pop("commit", None)
-            replaceable.pop("rollback", None)
+            for name in _METHODS:
+                replaceable.pop(name, None)
+            replaceable.update(before)
 
 
 @contextmanager
@@ -110,6 +116,7 @@ def forbid_commit(connection: Connection) -> Generator[None]:
     watch(connection.engine)
     connection.info[_GUARDED] = transaction = _Transaction(connection.connection.driver_connection)
     try:
+        transaction.note()  # the owner of a lent connection may have begun it
         with transaction.guarded():
             yield
     finally:
