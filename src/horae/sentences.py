@@ -303,6 +303,21 @@ class Sentence(str):
         return (str(self), self.code), dict(self.values)
 
 
+def as_json(sentence: Sentence) -> dict[str, Any]:
+    """Return a sentence as the API sends it."""
+    values = {name: _json_value(value) for name, value in sentence.values.items()}
+    return {"code": sentence.code, "values": values}
+
+
+def _json_value(value: object) -> Any:
+    if isinstance(value, Sentence):
+        return {**as_json(value), "text": str(value)}
+    if isinstance(value, list | tuple):
+        parts: Iterable[object] = value
+        return [_json_value(each) for each in parts]
+    return value
+
+
 def counted(count: int, one: str) -> str:
     """Return a number with its noun: `1 run`, `1,200 runs`."""
     return f"{count:,} {one if count == 1 else one + 's'}"

@@ -126,3 +126,14 @@ async def test_jobs_are_moved(stocked: Horae, client: Client) -> None:
         "/api/jobs/bulk/reschedule/", json={"all": True, "run_at": "2031-01-01T00:00Z"}
     )
     assert order_of(stocked, response.json()["id"])["run_at"].startswith("2031-01-01T00:00:00")
+
+
+async def test_a_list_says_how_many_changes_were_refused(stocked: Horae, client: Client) -> None:
+    fail = "UPDATE horae_jobs SET state = 'failed', finished_at = created_at"
+    execute(stocked, f"{fail} WHERE id IN (1, 2)")
+    execute(stocked, "UPDATE horae_jobs SET type = 'elsewhere' WHERE id = 2")
+    response = await client("root").post("/api/jobs/bulk/retry/", json={"ids": [1, 2]})
+    with stocked.node(concurrency=1).running():
+        await stocked.aio.jobs.wait(response.json()["id"], timeout="30s")
+    listed = (await client("root").get("/api/jobs/?types=horae.bulk")).json()["jobs"]
+    assert [(job["state"], job["refused"]) for job in listed] == [("finished", 1)]

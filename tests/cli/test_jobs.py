@@ -494,6 +494,16 @@ def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:
     assert horae("jobs", "retry", "--state", "failed", "--yes").exit_code == 0
 
 
+def test_a_list_says_how_many_changes_were_refused(horae: Call, database: Database) -> None:
+    horae("jobs", "start", "import_csv", "path=a.csv")
+    change = int(horae("jobs", "retry", "--all", "--yes").stdout)
+    ended = {"state": "finished", "finished_at": jobs.c.created_at, "result": '{"failed": 1200}'}
+    with database.engine.begin() as connection:
+        connection.execute(update(jobs).where(jobs.c.id == change).values(ended))
+    assert "1,200 refused" in horae("jobs", "list", "--state", "finished").stdout
+    assert horae("jobs", "wait", str(change)).exit_code == 0
+
+
 def test_a_change_of_many_jobs_is_confirmed_and_limited(horae: Call) -> None:
     for arguments, reason in (
         (["cancel"], "name the jobs"),

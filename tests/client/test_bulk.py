@@ -173,6 +173,8 @@ class TestActions:
         result = run(shop, shop.jobs.retry_many(states=["failed"]))
         assert (result["changed"], result["failed"]) == (1, 1)
         assert "elsewhere" in result["errors"][0]
+        (sentence,) = result["sentences"]  # for a page in another language
+        assert (sentence["job"], sentence["code"]) == (2, "value_job_type")
 
 
 class Killed(BaseException):

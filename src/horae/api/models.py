@@ -17,7 +17,7 @@ from pydantic import (
 
 from horae.domain.jobs import stored_text
 from horae.domain.storable import is_storable
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, as_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -87,20 +87,7 @@ class SentenceItem(View):
 
 def sentence_item(text: object) -> SentenceItem | None:
     """Return the code and the values of a text; None if it has none."""
-    if not isinstance(text, Sentence):
-        return None
-    values = {name: _shown(value) for name, value in text.values.items()}
-    return SentenceItem(code=text.code, values=values)
-
-
-def _shown(value: object) -> Any:
-    if isinstance(value, Sentence):
-        values = {name: _shown(each) for name, each in value.values.items()}
-        return {"code": value.code, "values": values, "text": str(value)}
-    if isinstance(value, list | tuple):
-        parts: Iterable[object] = value
-        return [_shown(each) for each in parts]
-    return value
+    return SentenceItem(**as_json(text)) if isinstance(text, Sentence) else None
 
 
 OptionalSentence = Annotated[SentenceItem | None, BeforeValidator(sentence_item)]

@@ -1,23 +1,13 @@
 import { HoraeError } from '@horae/vue'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 
 import { momentText } from '@/format/moment'
 import { errorText } from '@/notices/notices'
 import { problemOf } from '@/jobs/query/problem'
-import { language } from '@/texts/locale'
 import { sentenceText, wordsOf } from '@/texts/sentences'
-import { applyLanguage, chosenLanguage } from '@/texts/texts'
+import { showIn } from './language'
 
-async function show(tag: 'en' | 'de'): Promise<void> {
-  await applyLanguage(() => undefined)
-  chosenLanguage.value = tag
-  await vi.waitUntil(() => language.value === tag)
-}
-
-afterEach(async () => {
-  chosenLanguage.value = null
-  await vi.waitUntil(() => language.value === 'en')
-})
+afterEach(() => showIn('en'))
 
 const AT = '2026-11-24T16:00:00Z'
 const paused = {
@@ -30,21 +20,21 @@ describe('a sentence of the server', () => {
     expect(sentenceText('x', paused)).toBe(
       `Queue “mail” has been paused since ${momentText(AT)} by ann; 3 jobs wait.`,
     )
-    await show('de')
+    await showIn('de')
     expect(sentenceText('x', paused)).toBe(
       `Die Warteschlange „mail“ ist angehalten seit ${momentText(AT)} von ann; 3 Jobs warten.`,
     )
   })
 
   it('is left in English if its code is unknown, or if it has none', async () => {
-    await show('de')
+    await showIn('de')
     const newer = { code: 'of_a_newer_server', values: {} } as never
     expect(sentenceText('What the server says.', newer)).toBe('What the server says.')
     expect(sentenceText('What the server says.', null)).toBe('What the server says.')
   })
 
   it('may have others within', async () => {
-    await show('de')
+    await showIn('de')
     const work = {
       code: 'due_work',
       values: { jobs: 1, type: 't', queue: 'q', seconds: 90, awaited: 0 },
@@ -58,7 +48,7 @@ describe('a sentence of the server', () => {
   it('is what an error says', async () => {
     const sentence = { code: 'job_missing', values: { job: 7 } }
     const error = new HoraeError(404, 'ERROR_JOB_DOES_NOT_EXIST', 'job 7 does not exist', sentence)
-    await show('de')
+    await showIn('de')
     expect(errorText(error)).toContain('Den Job 7 gibt es nicht.')
   })
 
@@ -67,7 +57,7 @@ describe('a sentence of the server', () => {
     const sentence = { code: 'query_at', values: { position: 1, term: "'group:x'", problem } }
     const english = "query, character 1: 'group:x': expected the number of a group"
     const error = new HoraeError(400, 'ERROR_JOB_QUERY', english, sentence)
-    await show('de')
+    await showIn('de')
     expect(problemOf(error, 'group:x')?.text).toBe(
       "'group:x': erwartet wird die Nummer einer Gruppe wie group:12",
     )
@@ -78,7 +68,7 @@ describe('the words for a trigger', () => {
   it('are English where the server has no others', async () => {
     const described = { words: 'At 03:00.', words_in: { de: 'Um 03:00.' } }
     expect(wordsOf(described)).toBe('At 03:00.')
-    await show('de')
+    await showIn('de')
     expect(wordsOf(described)).toBe('Um 03:00.')
     expect(wordsOf({ ...described, words_in: {} })).toBe('At 03:00.')
   })

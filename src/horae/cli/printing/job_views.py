@@ -9,7 +9,7 @@ import typer
 from horae.cli.escaping import indented, printable
 from horae.cli.printing.output import Columns, local_time, print_fields, print_table
 from horae.client.shown_parameters import shown_parameters
-from horae.domain.jobs import Job, JobState, WaitsFor, Why
+from horae.domain.jobs import Job, JobState, WaitsFor, Why, refused_by
 from horae.types import Registry
 
 WAITS: Final = {
@@ -28,7 +28,9 @@ def as_values(job: Job, registry: Registry) -> dict[str, Any]:
 
 
 def _note(job: Job) -> str | None:
-    """Return the label of a running job, or why a pending one waits."""
+    """Return the label of a running job, why a pending one waits, or what was refused to one."""
+    if refused := refused_by(job):
+        return f"{refused:,} refused"
     if job.retry_reason is not None:
         return f"again at {local_time(job.run_at)}: {job.retry_reason}"
     if job.waits_for is not None:
@@ -112,7 +114,7 @@ def line_of(job: Job) -> str:
     words = [f"job {job.id} ({job.type}): {job.state.value}"]
     if job.state is JobState.STARTED:
         words.append(f"{job.progress_percentage}%")
-    if (note := _note(job)) and not job.ended:
+    if (note := _note(job)) and (not job.ended or refused_by(job)):
         words.append(note)
     if job.state is JobState.FAILED:
         words.append(f"- {job.human_readable_error or job.error or 'no reason given'}")

@@ -25,6 +25,7 @@ from horae.domain.jobs import (
     Job,
     JobId,
     JobState,
+    refused_by,
     while_pending,
 )
 from horae.errors import (
@@ -38,6 +39,7 @@ from horae.errors import (
     Unavailable,
 )
 from horae.quoting import quoted
+from horae.sentences import Sentence, as_json, sentence_of
 from horae.storage.engine import Database
 from horae.storage.jobs import JobFilter, rescheduling
 from horae.storage.jobs.search import BulkRun, Conditions, Search, bulk, searching
@@ -92,6 +94,10 @@ class BulkJob(JobType[BulkParameters]):
     def before_delete(self, job: Job) -> None:
         self._database.transact(bulk.forget, job.id)
 
+    @override
+    def describe(self, job: Job) -> Mapping[str, Any]:
+        return {"refused": refused_by(job)}
+
 
 class _Execution:
     """One attempt."""
@@ -108,6 +114,7 @@ class _Execution:
         self._search = self._order.search(registry, database, self._ordered_at)
         self._changeable = bulk.CHANGEABLE[self._order.action]
         self._errors: list[str] = []
+        self._sentences: list[dict[str, Any] | None] = []
 
     def run(self) -> dict[str, Any]:
         """Change all jobs, and return the counts."""
@@ -137,7 +144,12 @@ class _Execution:
                     percent = min(99, 100 * done // run.total) if run.total else 0
                     of_all = "many" if run.total is None else run.total
                     self._job.progress.set(percent, f"{done} of {of_all}")
-        return {**run._asdict(), "begun": self._count_begun(), "errors": self._errors}
+        return {
+            **run._asdict(),
+            "begun": self._count_begun(),
+            "errors": self._errors,
+            "sentences": self._sentences,
+        }
 
     def _count_begun(self) -> int | None:
         """Return how many of the jobs that were pending at first began before it reached them."""
@@ -197,6 +209,10 @@ class _Execution:
         except Exception as error:  # noqa: BLE001 - a hook of the application may raise anything
             if len(self._errors) < MOST_ERRORS:
                 self._errors.append(f"job {job_id}: {quoted(str(error), 300)}")
+                text = sentence_of(error)
+                self._sentences.append(
+                    {"job": job_id, **as_json(text)} if isinstance(text, Sentence) else None
+                )
             return self._database.transact(self._note, job_id, failed=1)
         return noted[0] if noted else self._database.transact(self._note, job_id, skipped=1)
 

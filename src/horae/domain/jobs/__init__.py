@@ -21,6 +21,7 @@ from horae.domain.jobs.bulk import (
     MOST_IDS,
     BulkAction,
     BulkPreview,
+    refused_by,
     while_pending,
 )
 from horae.domain.jobs.decisions import (
@@ -274,6 +275,7 @@ __all__ = [
     "place_of",
     "problem_of_rule",
     "progress_of",
+    "refused_by",
     "state_after",
     "states_before",
     "stored_text",

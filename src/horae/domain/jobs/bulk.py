@@ -37,6 +37,17 @@ class BulkPreview:
     newest: list[Job]
 
 
+def refused_by(job: Job) -> int:
+    """Return how many changes were refused to a job that changes many; 0 for all other jobs.
+
+    Such a job finishes all the same, so that whoever lists it has to say that it did not do all.
+    """
+    if job.type != BULK_TYPE or job.state is not JobState.FINISHED:
+        return 0
+    refused: int = job.result["failed"]
+    return refused
+
+
 def while_pending(query: Query) -> Query | None:
     """Return the query without terms on a job's state; None if no pending job meets these terms."""
     kept: list[Term] = []

@@ -11,7 +11,7 @@ export const jobPage: Texts['jobPage'] = {
     changed: (changed, total) =>
       `${countText(changed)} von ${plural(total, 'Job', 'Jobs')} geändert`,
     skipped: (count) => `${countText(count)} schon vorher beendet, geändert oder gelöscht`,
-    refused: (count) => `${countText(count)} verweigert`,
+    refused: (count) => `${countText(count)} abgelehnt`,
     more: (count) => `und ${countText(count)} weitere`,
   },
   progress: 'Fortschritt',
