@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 
-import { inputOf, limitNumbersOf, type LimitInput } from '@/views/operations/keyLimits'
+import type { KeyLimit } from '@/api/model'
+import { allowedText, inputOf, limitNumbersOf, type LimitInput } from '@/views/operations/keyLimits'
+import { showIn } from '../language'
 
 const RATE: LimitInput = { kind: 'rate', text: '10/s', burst: '', sliding: false }
 
@@ -54,5 +56,24 @@ describe('the input for the numbers in force', () => {
   it('is a number of jobs at a time, or empty', () => {
     expect(inputOf({ concurrency: 3 })).toMatchObject({ kind: 'concurrency', text: '3' })
     expect(inputOf(null)).toEqual({ ...RATE, text: '' })
+  })
+})
+
+describe('the text of the numbers in force', () => {
+  afterEach(() => showIn('en'))
+
+  function textOf(declared: KeyLimit['declared'], changed: KeyLimit['changed'] = null): string {
+    return allowedText({ allows: 'in words', declared, changed } as KeyLimit)
+  }
+
+  it('is in the language of the page', async () => {
+    const rate = { amount: 10, period: 1_000_000, burst: 3, window: 'bucket' }
+    expect(textOf(rate, { concurrency: 2 })).toBe('2 at a time')
+    expect(textOf({ ...rate, on_reached: 'discard' })).toBe('10/s, burst 3, others are discarded')
+    await showIn('de')
+    expect(textOf({ concurrency: 2 })).toBe('2 gleichzeitig')
+    expect(textOf({ amount: 5, period: 60_000_000, window: 'sliding' })).toBe(
+      '5/m, gleitendes Fenster',
+    )
   })
 })

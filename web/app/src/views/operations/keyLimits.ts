@@ -1,4 +1,5 @@
-import type { LimitNumbers } from '@/api/model'
+import type { KeyLimit, LimitNumbers } from '@/api/model'
+import { texts } from '@/texts/texts'
 import { LARGEST_LIMIT } from '../queues/limits'
 
 /** What a user enters for a limit: starts per period, with a burst or in a sliding window, or jobs at a time. */
@@ -28,6 +29,19 @@ export function inputOf(numbers: Readonly<Record<string, unknown>> | null): Limi
   // The burst follows the rate unless it was given.
   const ownBurst = typeof burst === 'number' && burst !== amount ? String(burst) : ''
   return { ...input, text: `${amount}/${periodText(period)}`, burst: ownBurst }
+}
+
+/** Write the numbers in force, as they are entered. */
+export function allowedText({ allows, changed, declared }: KeyLimit): string {
+  const words = texts.value.limits
+  if (allows === null) return words.notDeclared
+  const numbers = changed ?? declared
+  const { kind, text, burst, sliding } = inputOf(numbers)
+  const parts = [kind === 'concurrency' ? words.atOnce(text) : text]
+  if (sliding) parts.push(words.slidingWindow)
+  if (burst !== '') parts.push(words.burstOf(burst))
+  if (numbers?.['on_reached']) parts.push(words.othersDiscarded)
+  return parts.join(', ')
 }
 
 function periodText(period: number): string {
