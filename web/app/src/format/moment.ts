@@ -40,6 +40,15 @@ export function momentText(moment: string | null | undefined, inZone?: string): 
   return format.format(new Date(moment))
 }
 
+/**
+ * Format a timestamp in the zone of what it belongs to. Empty if that adds nothing: the page shows the same, or the zone
+ * is UTC, which tooltips show.
+ */
+export function otherZoneText(moment: string, inZone: string): string {
+  const text = momentText(moment, inZone)
+  return inZone === 'UTC' || text === momentText(moment) ? '' : text
+}
+
 /** Format a timestamp for a tooltip: with its date in the zone of the page, and in UTC. */
 export function tooltipText(moment: string): string {
   const utc = `${new Date(moment).toISOString().slice(0, 19).replace('T', ' ')} UTC`

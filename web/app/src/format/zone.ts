@@ -1,5 +1,7 @@
 import { computed, shallowRef, watch } from 'vue'
 
+import { locale } from '@/texts/locale'
+
 export const ZONES = ['local', 'utc'] as const
 export type Zone = (typeof ZONES)[number]
 
@@ -23,3 +25,13 @@ export function changeZone(): void {
 export const timeZone = computed(() =>
   zone.value === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,
 )
+
+/** The short name of that zone, as it stands beside times: `CET`, `GMT+5:30`, `UTC`. */
+export const zoneName = computed(() => {
+  const format = new Intl.DateTimeFormat(locale.value, {
+    timeZone: timeZone.value,
+    timeZoneName: 'short',
+  })
+  const parts = format.formatToParts(new Date())
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? timeZone.value
+})

@@ -1,7 +1,14 @@
 import { afterEach, expect, it } from 'vitest'
 
-import { localInput, momentOfInput, momentText, secondsText, tooltipText } from '@/format/moment'
-import { parseZone, zone } from '@/format/zone'
+import {
+  localInput,
+  momentOfInput,
+  momentText,
+  otherZoneText,
+  secondsText,
+  tooltipText,
+} from '@/format/moment'
+import { parseZone, zone, zoneName } from '@/format/zone'
 
 afterEach(() => void (zone.value = 'local'))
 
@@ -26,4 +33,16 @@ it('what is typed is in the chosen zone as well', () => {
 
 it('an unknown choice is the zone of the reader', () => {
   expect([parseZone('utc'), parseZone('mars'), parseZone(null)]).toEqual(['utc', 'local', 'local'])
+})
+
+it('the zone of a schedule is named where it says something else', () => {
+  expect(otherZoneText(MOMENT, 'Asia/Tokyo')).toMatch(/10:02:03.*GMT\+9/)
+  expect(otherZoneText(MOMENT, 'UTC')).toBe('')
+  expect(otherZoneText(MOMENT, Intl.DateTimeFormat().resolvedOptions().timeZone)).toBe('')
+})
+
+it('the zone of the page has a short name', () => {
+  expect(momentText(new Date().toISOString())).toContain(zoneName.value)
+  zone.value = 'utc'
+  expect(zoneName.value).toBe('UTC')
 })
