@@ -13,6 +13,8 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Connection, update
 
 from horae.storage.engine.database import Database
+from horae.storage.jobs import creation
+from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.search.searching import moment_in
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules import tables
@@ -36,10 +38,15 @@ HIDDEN = """() => [...document.querySelectorAll('main :is(th, td)')]
     .filter(each => getComputedStyle(each).display === 'none').map(each => each.textContent)"""
 CUT = """() => [...document.querySelectorAll('main th, main td :is(.badge, time)')]
     .filter(each => {
-        const cell = each.closest('th, td'), ends = cell.getBoundingClientRect().right + 1
-        return each === cell ? cell.scrollWidth > cell.clientWidth : each.getBoundingClientRect().right > ends
+        const ends = each.closest('th, td').getBoundingClientRect().right + 1
+        return each.clientWidth > 0 && each.scrollWidth > each.clientWidth || each.getBoundingClientRect().right > ends
     }).map(each => each.textContent)"""
 """What is wider than its cell: states, times and heads of columns, which have no other place where they are whole."""
+MARGIN = """link => {
+    const whole = link.getBoundingClientRect(), text = link.querySelector('span').getBoundingClientRect()
+    return Math.min(text.left - whole.left, whole.right - text.right)
+}"""
+BEHIND = "behind"
 IN_GERMAN = "localStorage.setItem('horae.language', 'de')"
 PROBLEMS = "() => [...document.querySelectorAll('[data-testid=problems] li')].map(each => each.offsetHeight)"
 
@@ -77,6 +84,15 @@ def fill(node: Served, database: Database) -> None:
         connection.execute(update(jobs).where(jobs.c.id == late).values(run_at=due))
 
     database.transact(grow_old)
+    database.transact(fall_behind)
+
+
+def fall_behind(connection: Connection) -> None:
+    """Add a queue whose only job has waited since noon for a node that knows its type."""
+    noon = moment_in(connection, 0.0).replace(hour=0, minute=0) - timedelta(hours=12)
+    row = JobRow(type="unknown", queue=BEHIND, priority=0, params=None)
+    waiting = creation.add(connection, row).id
+    connection.execute(update(jobs).where(jobs.c.id == waiting).values(run_at=noon))
 
 
 def give_up(connection: Connection, schedule: int) -> None:
@@ -130,6 +146,35 @@ def test_long_names_push_no_column_off_and_make_no_tall_rows(page: Page, node: S
     assert short is not None
     assert whole is not None
     assert whole["height"] > short["height"], "it is not shown whole where it has the focus"
+
+
+def test_new_jobs_late_queues_and_names_of_pages_fit_in_german_on_a_small_laptop(
+    page: Page, node: Served
+) -> None:
+    page.add_init_script(IN_GERMAN)
+    resize(page, 1024)
+    newest = node.read("jobs/?limit=1")["jobs"][0]["created_on"]
+    page.clock.set_fixed_time(newest)
+    page.goto("jobs")
+    settle(page)
+    expect(page.get_by_test_id("jobs").get_by_text("gerade eben").first).to_be_visible()
+    assert page.evaluate(CUT) == []
+    rail = page.get_by_test_id("nav-queues")
+    assert rail.evaluate(MARGIN) >= 3, "its name touches the edges"
+    page.goto("queues")
+    settle(page)
+    late = page.get_by_test_id(f"queue-{BEHIND}").locator("td.state")
+    expect(late).to_contain_text("seit")
+    assert page.evaluate(CUT) == []
+
+
+def test_the_reason_of_a_failure_has_room_on_a_tablet(page: Page, node: Served) -> None:
+    resize(page, 768)
+    page.goto("jobs?states=failed")
+    settle(page)
+    reason = page.get_by_test_id("jobs").locator("tbody td.reason").first.bounding_box()
+    assert reason is not None
+    assert reason["width"] > 100
 
 
 def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(

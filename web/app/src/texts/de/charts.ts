@@ -6,7 +6,7 @@ export const charts: Texts['charts'] = {
   time: 'Zeit',
   why: 'Warum?',
   howFarBack: 'Wie weit zurück',
-  ranges: { '1h': '1 h', '6h': '6 h', '24h': '24 h', '7d': '7 T', '30d': '30 T' },
+  ranges: { '1h': '1 h', '6h': '6 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
   history: 'Verlauf',
   nothingRecorded:
     'In dieser Zeit wurde nichts aufgezeichnet. Knoten zeichnen alle zehn Sekunden auf, was geschieht, solange sie laufen.',
@@ -27,6 +27,6 @@ export const charts: Texts['charts'] = {
     used: 'Belegt',
     slots: 'Plätze',
     median: 'Median',
-    p95: '95 %',
+    p95: 'p95',
   },
 }

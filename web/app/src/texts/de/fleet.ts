@@ -31,8 +31,8 @@ export const fleet: Texts['fleet'] = {
   types: 'Jobtypen',
   noTypes: 'keine',
 
-  diedTitle: 'Am letzten Tag gestorben',
-  nobodyDied: 'Am letzten Tag ist kein Knoten gestorben.',
+  diedTitle: 'In den letzten 24 Stunden gestorben',
+  nobodyDied: 'In den letzten 24 Stunden ist kein Knoten gestorben.',
   died: 'Gestorben',
   becameOfJobs: 'Was aus seinen Jobs wurde',
   heldNothing: 'er hatte keine',

@@ -25,6 +25,6 @@ export const charts = {
     used: 'Used',
     slots: 'Slots',
     median: 'Median',
-    p95: '95 %',
+    p95: 'p95',
   },
 }
