@@ -96,10 +96,11 @@ $(MODULES): web/package-lock.json web/package.json web/app/package.json $(wildca
 	@cd web && ../$(NODE) npm ci
 	touch $@
 
-web-check: web/node_modules/.checked ## Check format, style and types of web/, and run its tests
+web-check: $(MODULES) ## Check format, style and types of web/, and run its tests
+	@$(MAKE) --silent --jobs 2 --output-sync $(addprefix web/node_modules/.checked-,lint types test)
 
-web/node_modules/.checked: $(MODULES) $(WEB_FILES) tests/api/openapi.json
-	@cd web && ../$(NODE) npm run --silent check
+web/node_modules/.checked-%: $(MODULES) $(WEB_FILES) tests/api/openapi.json
+	cd web && ../$(NODE) npm run --silent $*
 	touch $@
 
 dist: install web ## Build the sdist and the wheel, both with the dashboard, into dist/

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 import type { BuildOptions, Plugin } from 'vite'
+import type { ProjectConfig } from 'vitest/node'
 
 const path = (relative: string, base = import.meta.url): string =>
   fileURLToPath(new URL(relative, base))
@@ -53,4 +54,13 @@ export const styles: Plugin = {
     const source = await readFile(STYLE, 'utf8')
     this.emitFile({ type: 'asset', fileName: 'style.css', source })
   },
+}
+
+/** How tests run: all files of a worker share its page and what they import, which took most of their time. */
+export const tests: ProjectConfig = {
+  environment: 'happy-dom',
+  isolate: false,
+  restoreMocks: true,
+  unstubGlobals: true,
+  include: ['tests/**/*.test.{ts,tsx}'],
 }

@@ -3,7 +3,7 @@ import { fileURLToPath, URL } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
-import { sources } from '../packaging.ts'
+import { sources, tests } from '../packaging.ts'
 import { compressed } from './compressed.ts'
 
 const LANGUAGE = /src\/texts\/(?!en\b)([a-z]{2})\b/
@@ -63,5 +63,5 @@ export default defineConfig({
   server: {
     proxy: { '/api': process.env['HORAE_SERVER'] ?? 'http://127.0.0.1:8000' },
   },
-  test: { name: 'dashboard', environment: 'happy-dom', include: ['tests/**/*.test.ts'] },
+  test: { ...tests, name: 'dashboard' },
 })

@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-import { library, styles } from '../../packaging.ts'
+import { library, styles, tests } from '../../packaging.ts'
 
 export default defineConfig({
   plugins: [styles],
   build: library(import.meta.url, ['index', 'hooks']),
-  test: { name: '@horae/client', environment: 'happy-dom', include: ['tests/**/*.test.ts'] },
+  test: { ...tests, name: '@horae/client' },
 })

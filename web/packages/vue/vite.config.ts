@@ -1,11 +1,11 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 
-import { library, sources, styles } from '../../packaging.ts'
+import { library, sources, styles, tests } from '../../packaging.ts'
 
 export default defineConfig(({ command }) => ({
   plugins: [vue(), styles],
   resolve: { alias: command === 'build' ? [] : sources },
   build: library(import.meta.url, ['index'], ['vue', 'pinia', /^@horae\/client/]),
-  test: { name: '@horae/vue', environment: 'happy-dom', include: ['tests/**/*.test.ts'] },
+  test: { ...tests, name: '@horae/vue' },
 }))

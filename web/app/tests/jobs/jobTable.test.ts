@@ -1,19 +1,17 @@
 import { createHorae } from '@horae/vue'
 import { createPinia } from 'pinia'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createApp, h, type App, type SetupContext } from 'vue'
+import { createApp, h, type SetupContext } from 'vue'
 
 import type { ListedJob } from '@/jobs/listed'
 import JobTable from '@/views/jobs/JobTable.vue'
 import { at, jobOf, START } from '../jobFixtures'
 
-let app: App | null = null
-
 /** Return the texts of the cells of one job, fifteen seconds after the start. */
 function cellsOf(job: ListedJob): string[] {
   vi.useFakeTimers({ now: START + 15_000 })
   const place = document.createElement('div')
-  app = createApp(JobTable, {
+  const app = createApp(JobTable, {
     jobs: [job],
     selected: new Map(),
     current: null,
@@ -26,13 +24,12 @@ function cellsOf(job: ListedJob): string[] {
   )
   app.use(createPinia()).use(createHorae())
   app.mount(place)
-  return [...place.querySelectorAll('tbody td')].map((cell) => cell.textContent.trim())
+  const cells = [...place.querySelectorAll('tbody td')].map((cell) => cell.textContent.trim())
+  app.unmount()
+  return cells
 }
 
-afterEach(() => {
-  app?.unmount()
-  vi.useRealTimers()
-})
+afterEach(() => void vi.useRealTimers())
 
 describe('the list of jobs', () => {
   it('shows when and why a job is tried again, and no duration meanwhile', () => {
