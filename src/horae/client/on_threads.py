@@ -36,3 +36,10 @@ def on_thread(
         return await self.run(partial(own, *args, **kwargs), use)
 
     return call
+
+
+def on_change_thread(
+    method: Callable[Concatenate[C, P], T],
+) -> Callable[Concatenate[OnThreads[C], P], Coroutine[Any, Any, T]]:
+    """Return the method for coroutines of one that changes something; it keeps its overloads."""
+    return on_thread(method, Use.CHANGE)

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from typing_extensions import Unpack, override
+from typing_extensions import override
 
-from horae.client.jobs.bulk_order import BulkFilter, Deletion, Rescheduling
 from horae.client.jobs.creating import (
     Member,
     TryAgain,
@@ -21,8 +20,8 @@ from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs, StartedJobs
 from horae.client.jobs.shared_starts import SharedStarts
 from horae.client.jobs.typed_starts import AsyncWithin, typed_async_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async
-from horae.client.on_threads import OnThreads, on_thread
-from horae.domain.jobs import EVERYBODY, BulkPreview, Group, Job, JobId, Whose
+from horae.client.on_threads import OnThreads, on_change_thread, on_thread
+from horae.domain.jobs import EVERYBODY, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Registry, Timeout, seconds_of
 from horae.types.large_values import is_reference
@@ -55,10 +54,14 @@ class AsyncJobs(OnThreads[Jobs]):
     why = on_thread(Jobs.why)
     weight = on_thread(Jobs.weight)
     get_group = on_thread(Jobs.get_group)
-    retry = on_thread(Jobs.retry, Use.CHANGE)
-    reschedule = on_thread(Jobs.reschedule, Use.CHANGE)
+    retry = on_change_thread(Jobs.retry)
+    reschedule = on_change_thread(Jobs.reschedule)
     cancel = on_thread(Jobs.cancel, Use.CANCEL)
     cancel_group = on_thread(Jobs.cancel_group, Use.CANCEL)
+    cancel_many = on_change_thread(Jobs.cancel_many)
+    retry_many = on_change_thread(Jobs.retry_many)
+    delete_many = on_change_thread(Jobs.delete_many)
+    reschedule_many = on_change_thread(Jobs.reschedule_many)
     delete = on_thread(Jobs.delete, Use.HOOK)
     clean_up = on_thread(Jobs.clean_up, Use.HOOK)
 
@@ -245,63 +248,3 @@ class AsyncJobs(OnThreads[Jobs]):
         """Yield the results of the members that have finished; see `Jobs.results_of_group`."""
         async for job in self.members(group_id, owner=owner, finished=True):
             yield await self._result_of(job)
-
-    @overload
-    async def cancel_many(
-        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
-    ) -> BulkPreview: ...
-    @overload
-    async def cancel_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
-    ) -> Job: ...
-    async def cancel_many(
-        self, *, preview: bool = False, **which: Unpack[BulkFilter]
-    ) -> Job | BulkPreview:
-        """See `Jobs.cancel_many`."""
-        return await self._change_many("cancel_many", preview=preview, **which)
-
-    @overload
-    async def retry_many(
-        self, *, preview: Literal[True], **which: Unpack[BulkFilter]
-    ) -> BulkPreview: ...
-    @overload
-    async def retry_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[BulkFilter]
-    ) -> Job: ...
-    async def retry_many(
-        self, *, preview: bool = False, **which: Unpack[BulkFilter]
-    ) -> Job | BulkPreview:
-        """See `Jobs.retry_many`."""
-        return await self._change_many("retry_many", preview=preview, **which)
-
-    @overload
-    async def delete_many(
-        self, *, preview: Literal[True], **which: Unpack[Deletion]
-    ) -> BulkPreview: ...
-    @overload
-    async def delete_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[Deletion]
-    ) -> Job: ...
-    async def delete_many(
-        self, *, preview: bool = False, **which: Unpack[Deletion]
-    ) -> Job | BulkPreview:
-        """See `Jobs.delete_many`."""
-        return await self._change_many("delete_many", preview=preview, **which)
-
-    @overload
-    async def reschedule_many(
-        self, *, preview: Literal[True], **which: Unpack[Rescheduling]
-    ) -> BulkPreview: ...
-    @overload
-    async def reschedule_many(
-        self, *, preview: Literal[False] = False, **which: Unpack[Rescheduling]
-    ) -> Job: ...
-    async def reschedule_many(
-        self, *, preview: bool = False, **which: Unpack[Rescheduling]
-    ) -> Job | BulkPreview:
-        """See `Jobs.reschedule_many`."""
-        return await self._change_many("reschedule_many", preview=preview, **which)
-
-    async def _change_many(self, method: str, **options: Any) -> Job | BulkPreview:
-        call: Callable[[], Job | BulkPreview] = partial(getattr(self.client, method), **options)
-        return await self.run(call, Use.CHANGE)

@@ -3,13 +3,13 @@
 from functools import partial
 
 from horae.client.changes import LoggedChange, with_entry
-from horae.client.on_threads import OnThreads, on_thread
+from horae.client.on_threads import OnThreads, on_change_thread, on_thread
 from horae.domain.limits import LimitNumbers, Window, numbers_of
 from horae.domain.names import limit_name
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Use
+from horae.storage.engine import Database
 from horae.storage.operations import LimitView, limits
 from horae.types import Registry
 from horae.wakeup import Hint, HintKind, WakeupChannel
@@ -98,5 +98,5 @@ class AsyncLimits(OnThreads[Limits]):
     """
 
     list = on_thread(Limits.list)
-    set = on_thread(Limits.set, Use.CHANGE)
-    reset = on_thread(Limits.reset, Use.CHANGE)
+    set = on_change_thread(Limits.set)
+    reset = on_change_thread(Limits.reset)

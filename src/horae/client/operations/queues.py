@@ -7,14 +7,14 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from horae.client.changes import LoggedChange, with_entry
-from horae.client.on_threads import OnThreads, on_thread
+from horae.client.on_threads import OnThreads, on_change_thread, on_thread
 from horae.domain.jobs import check_queue_backend
 from horae.domain.limits import Limit
 from horae.domain.names import queue_name
 from horae.errors import ConfigurationError, NotFound
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Use
+from horae.storage.engine import Database
 from horae.storage.jobs import EVERY_QUEUE
 from horae.storage.queues import (
     Pause,
@@ -227,11 +227,11 @@ class AsyncQueues(OnThreads[Queues]):
     """
 
     list = on_thread(Queues.list)
-    pause = on_thread(Queues.pause, Use.CHANGE)
-    resume = on_thread(Queues.resume, Use.CHANGE)
-    pause_everything = on_thread(Queues.pause_everything, Use.CHANGE)
-    resume_everything = on_thread(Queues.resume_everything, Use.CHANGE)
+    pause = on_change_thread(Queues.pause)
+    resume = on_change_thread(Queues.resume)
+    pause_everything = on_change_thread(Queues.pause_everything)
+    resume_everything = on_change_thread(Queues.resume_everything)
     everything_paused = on_thread(Queues.everything_paused)
-    limit = on_thread(Queues.limit, Use.CHANGE)
-    limit_by_key = on_thread(Queues.limit_by_key, Use.CHANGE)
-    fair = on_thread(Queues.fair, Use.CHANGE)
+    limit = on_change_thread(Queues.limit)
+    limit_by_key = on_change_thread(Queues.limit_by_key)
+    fair = on_change_thread(Queues.fair)

@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from horae.client.changes import LoggedChange, Values, with_entry
 from horae.client.jobs import page_length
 from horae.client.jobs.creating import check_startable
-from horae.client.on_threads import OnThreads, on_thread
+from horae.client.on_threads import OnThreads, on_change_thread, on_thread
 from horae.client.schedules import backfill, changes
 from horae.client.schedules.backfill import BATCH, DEFAULT_LIMIT, LARGEST_LIMIT, Backfill, Range
 from horae.client.schedules.calendars import past_days, with_calendar_days
@@ -33,7 +33,7 @@ from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, 
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Reads, Statement, Use
+from horae.storage.engine import Database, Reads, Statement
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
@@ -556,18 +556,18 @@ class AsyncSchedules(OnThreads[Schedules]):
     Meanings, options and errors are those of `Schedules`.
     """
 
-    add = on_thread(Schedules.add, Use.CHANGE)
-    alter = on_thread(Schedules.alter, Use.CHANGE)
-    put = on_thread(Schedules.put, Use.CHANGE)
-    skip_next = on_thread(Schedules.skip_next, Use.CHANGE)
-    undo_skip = on_thread(Schedules.undo_skip, Use.CHANGE)
-    backfill = on_thread(Schedules.backfill, Use.CHANGE)
-    undo_backfill = on_thread(Schedules.undo_backfill, Use.CHANGE)
-    reset = on_thread(Schedules.reset, Use.CHANGE)
-    delete = on_thread(Schedules.delete, Use.CHANGE)
-    pause = on_thread(Schedules.pause, Use.CHANGE)
-    resume = on_thread(Schedules.resume, Use.CHANGE)
-    run_now = on_thread(Schedules.run_now, Use.CHANGE)
+    add = on_change_thread(Schedules.add)
+    alter = on_change_thread(Schedules.alter)
+    put = on_change_thread(Schedules.put)
+    skip_next = on_change_thread(Schedules.skip_next)
+    undo_skip = on_change_thread(Schedules.undo_skip)
+    backfill = on_change_thread(Schedules.backfill)
+    undo_backfill = on_change_thread(Schedules.undo_backfill)
+    reset = on_change_thread(Schedules.reset)
+    delete = on_change_thread(Schedules.delete)
+    pause = on_change_thread(Schedules.pause)
+    resume = on_change_thread(Schedules.resume)
+    run_now = on_change_thread(Schedules.run_now)
     get = on_thread(Schedules.get)
     list = on_thread(Schedules.list)
     statistics = on_thread(Schedules.statistics)
