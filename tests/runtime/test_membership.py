@@ -58,6 +58,41 @@ def test_a_node_is_seen_alive_by_others_without_being_disturbed(
     assert list(side_car_path(database, "nodes").iterdir()) == []
 
 
+def test_a_node_that_opens_the_file_by_a_link_is_seen_alive(
+    horae: Horae, tmp_path: Path, database: Database
+) -> None:
+    link = tmp_path / "a-link"
+    link.symlink_to(database.url.database or "")
+    one = member(horae)
+    one.join(Watcher())
+    with closing(Horae(f"sqlite:///{link}")) as elsewhere:
+        two = member(elsewhere)
+        two.join(Watcher())
+        assert (one.find_dead(), two.find_dead()) == ({}, {})
+        assert (one.may_miss_a_node, two.may_miss_a_node) == (False, False)
+        two.leave()
+    one.leave()
+
+
+def test_a_body_that_changes_the_folder_hides_no_other_node(
+    horae: Horae, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(database.url.database or "")
+    monkeypatch.chdir(file.parent)
+    other = member(horae)
+    other.join(Watcher())
+    with closing(Horae(f"sqlite:///{file.name}")) as relative:
+        moved = member(relative)
+        moved.join(Watcher())
+        (tmp_path / "elsewhere").mkdir()
+        os.chdir(tmp_path / "elsewhere")
+        assert (moved.find_dead(), other.find_dead()) == ({}, {})
+        # Engines of event loops and connections of child processes are made later, with this URL.
+        assert relative.components.database.url == database.url
+        moved.leave()
+    other.leave()
+
+
 def test_where_no_node_has_started_none_is_missed(horae: Horae, database: Database) -> None:
     assert not side_car_path(database, "nodes").exists()
     assert not member(horae).may_miss_a_node

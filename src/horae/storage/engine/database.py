@@ -54,7 +54,13 @@ from horae.storage.engine.failures import (
 from horae.storage.engine.lending import Lender
 from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
 from horae.storage.engine.threads import Threads
-from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown
+from horae.storage.engine.url import (
+    at_its_file,
+    driver_arguments,
+    normalised,
+    servers_of,
+    shown,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -90,7 +96,8 @@ class Database(BuiltAnewInChild):
         seconds between two checks that the SQLite file is still the same; a check before each
         statement would cost 1 % of an insert.
         """
-        self.url = normalised(url)
+        given = normalised(url)
+        self.url = at_its_file(given)
         self.dialect = self.url.get_backend_name()
         self.is_file = self.dialect == SQLITE
         """Whether it is a file of this machine, which has one writer at a time."""
@@ -105,7 +112,8 @@ class Database(BuiltAnewInChild):
             pooler if self.dialect == POSTGRESQL else False, prepared_statements
         )
         self._file = (
-            DatabaseFile(self.url.database or "", file_check_interval)
+            # By the path that was given: a link may be changed to lead to another file.
+            DatabaseFile(given.database or "", file_check_interval)
             if self.dialect == SQLITE
             else None
         )

@@ -73,6 +73,16 @@ def file_of(url: str | URL) -> Path | None:
     return Path(parsed.database or "")
 
 
+def at_its_file(url: URL) -> URL:
+    """Return a normalised URL with the absolute path of its SQLite file, without links.
+
+    Processes find each other by the files beside the database, so they must agree where these are;
+    and a body may change the working directory of its process.
+    """
+    file = file_of(url)
+    return url if file is None else url.set(database=str(file.resolve()))
+
+
 def shown(url: str | URL) -> str:
     """Return the URL without any passwords, and with several hosts in libpq's form."""
     parsed = normalised(url)
