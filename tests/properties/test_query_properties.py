@@ -225,6 +225,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("finished<2h", InTime(Field.FINISHED, timedelta(hours=2), None)),
         ("created:7d..1d", InTime(Field.CREATED, timedelta(days=7), timedelta(days=1))),
         ("created:>2026-11-01", InTime(Field.CREATED, datetime(2026, 11, 2, tzinfo=UTC), None)),
+        (
+            'created:>="2026-11-01 10:00"',
+            InTime(Field.CREATED, datetime(2026, 11, 1, 10, tzinfo=UTC), None),
+        ),
         ("created>=2026-11-01", InTime(Field.CREATED, datetime(2026, 11, 1, tzinfo=UTC), None)),
         ("created<=2026-11-01", InTime(Field.CREATED, None, datetime(2026, 11, 2, tzinfo=UTC))),
         ("created:<2026-11-01", InTime(Field.CREATED, None, datetime(2026, 11, 1, tzinfo=UTC))),
@@ -265,6 +269,7 @@ def test_a_term_means(text: str, condition: Condition) -> None:
         ("owner>a", 1, "write owner:a"),
         ("owner:a,", 1, "a name is missing"),
         ("group:x", 1, "expected the number of a group"),
+        ("params.n:>=100", 1, "write params.n:100"),
         ("attempts>=x", 1, "such as attempts:3 or attempts>=3"),
         ("attempts<0", 1, "no such number of attempts"),
         ("wait:1m", 1, "expected a range of durations"),

@@ -193,10 +193,12 @@ def _end_of_space(text: str, place: int) -> int:
 
 
 def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
-    name, operator = found["field"], found["operator"]
-    value = _value(found["value"])
+    name = found["field"]
+    field = next((each for each in Field if each == name), None)
+    operator, written = _operator(field, found["operator"] or "", found["value"])
+    value = _value(written)
     if not value.text:
-        if operator is None:
+        if not operator:
             raise InvalidRequest(
                 "expected a term such as owner:alice after the -", SentenceCode.QUERY_MINUS
             )
@@ -212,18 +214,17 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
         if not value.is_quoted and _is_id(number):
             return HasId((int(number),))
         return Contains(Field.TEXT, value.text)
-    field = next((each for each in Field if each == name), None)
     if operator != ":":
         if field not in _WITH_ORDER:
             raise InvalidRequest(
-                f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{found['value']}",
+                f"{operator} compares {', '.join(_WITH_ORDER)}; write {name}:{written}",
                 SentenceCode.QUERY_OPERATOR,
                 operator=operator,
                 fields=", ".join(_WITH_ORDER),
-                instead=f"{name}:{found['value']}",
+                instead=f"{name}:{written}",
             )
         value = _Value(operator + value.text, value.is_quoted, ())
-    if len(value.items) > 1 and '"' in found["value"] and field not in _WITH_LIST:
+    if len(value.items) > 1 and '"' in written and field not in _WITH_LIST:
         raise InvalidRequest(
             f"{name} takes one value; put the whole of it in quotes", SentenceCode.QUERY_ONE_VALUE
         )
@@ -232,6 +233,13 @@ def _condition(found: re.Match[str], zone: tzinfo) -> Condition:
     if field in _TIMES:
         return time_of(field, value.text, zone)
     return _PARSERS[field](field, value)
+
+
+def _operator(field: Field | None, operator: str, value: str) -> tuple[str, str]:
+    """Return the operator and the value behind it: `created:>=today` is `created>=today`."""
+    comparison = _COMPARISONS.get(field) if operator == ":" else None
+    compared = comparison.match(value) if comparison else None
+    return (compared[0], value[compared.end() :]) if compared else (operator, value)
 
 
 def _value(written: str) -> _Value:
@@ -443,6 +451,12 @@ _WITH_ORDER: Final = (
     Field.WAIT,
     Field.ATTEMPTS,
 )
+_COMPARISONS: Final[Mapping[Field | None, re.Pattern[str]]] = {
+    **dict.fromkeys(_WITH_ORDER, re.compile("[<>]=?")),
+    # Nobody looks for the text `>=100` in a parameter.
+    None: re.compile(r"[<>]=?(?=-?[0-9.]+$)"),
+}
+"""What stands for an operator after a colon."""
 _PARSERS: Final[Mapping[Field, Callable[[Field, _Value], Condition]]] = {
     Field.ID: _ids,
     Field.TYPE: _names,
