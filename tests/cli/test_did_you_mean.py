@@ -86,6 +86,16 @@ def test_a_setting(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFix
     assert [text for text in warned if "HORAE_CON" in text or "HORAE_APP" in text] == [expected]
 
 
+def test_a_setting_of_a_command(sqlite_database: Database) -> None:
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    found = call("--database", url, "queues", "list", env={"HORAE_DATABSE": "sqlite:///shop.db"})
+    assert found.stderr == (
+        "Warning: HORAE_DATABSE is set, but there is no such setting; did you mean"
+        " 'HORAE_DATABASE'?\n"
+    )
+    assert found.exit_code == 0
+
+
 @pytest.mark.parametrize("name", ["", *lazy_commands()])
 def test_the_help_names_values_and_no_types(name: str) -> None:
     shown = call(*name.split(), "--help", env={"COLUMNS": "100"}).stdout

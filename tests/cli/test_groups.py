@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from horae import Horae
 from horae.storage.engine.database import Database
@@ -49,11 +50,19 @@ def group(horae: Call, database: Database) -> int:
         ).id
 
 
-def test_a_group_is_shown_and_cancelled(horae: Call, bare: Call, group: int) -> None:
+def test_a_group_is_shown_and_cancelled(
+    horae: Call, bare: Call, database: Database, group: int
+) -> None:
     shown = values(bare("groups", "show", str(group), "--json"))
     assert set(shown) == GROUP_FIELDS
     assert (shown["state"], shown["total"]) == ("open", 2)
     assert "0%" in bare("groups", "show", str(group)).stdout
+    inserting = "UPDATE horae_groups SET inserting_at = created_at"
+    with database.engine.begin() as connection:
+        connection.execute(text(inserting))
+    assert "not known while members are inserted" in bare("groups", "show", str(group)).stdout
+    with database.engine.begin() as connection:
+        connection.execute(text(inserting.replace("= created_at", "= NULL")))
     listed = values(horae("jobs", "list", "--group", str(group), "--json"))["jobs"]
     assert [job["params"]["path"] for job in listed] == ["b", "b"]
     assert bare("groups", "wait", str(group), "--timeout", "10ms").exit_code == 1

@@ -52,6 +52,7 @@ def test_a_pause_is_told_with_its_note(horae: Call, bare: Call) -> None:
 def test_an_unknown_schedule_and_a_bad_time_are_refused(horae: Call, bare: Call) -> None:
     add(horae)
     assert bare("why", "nightli").exit_code != 0
+    assert "for a job there are `horae jobs why 4711` and" in bare("why", "4711").stderr
     assert "expected an ISO time" in bare("why", "nightly", "noon").stderr
 
 

@@ -13,6 +13,7 @@ from horae.app import Horae
 from horae.cli.loading import load
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to, this_host
 from horae.errors import ConfigurationError, NotFound
+from horae.settings import unknown_variables
 from horae.settings_file import find_settings_file
 from horae.storage.engine import file_of, missing_file
 from horae.storage.migrations import has_no_tables
@@ -56,6 +57,8 @@ class Target:
         """Return the application, or an empty one on the database; raises `ConfigurationError`."""
         if self.given is not None:
             return self._on_database(self.given)
+        for text in unknown_variables():  # `horae run` logs them
+            typer.echo(f"Warning: {text}", err=True)
         return Horae(self._database) if self.app is None else self.load(self.app)
 
     @property

@@ -117,7 +117,11 @@ def _answer(group: Group) -> Answer:
     values = as_values(group)
     shown = {
         **values,
-        "progress_percentage": f"{group.progress_percentage}%",
+        "progress_percentage": (
+            f"{group.progress_percentage}%"
+            if group.inserting_at is None
+            else "not known while members are inserted"
+        ),
         "on_failure": group.on_failure.value,
     }
     return fields(values, ((name.replace("_", " "), value) for name, value in shown.items()))

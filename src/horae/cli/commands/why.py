@@ -11,6 +11,7 @@ from horae.cli.command import Answer, on_database
 from horae.cli.moments import parse_moment
 from horae.cli.printing import reference_of
 from horae.domain.times import load_zone
+from horae.errors import ScheduleDoesNotExist
 
 _DAY: Final = timedelta(days=1)
 _TIME_OF_DAY: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?")
@@ -37,7 +38,14 @@ def why(
 
     For a time to come, say what will happen if nothing changes.
     """
-    found = horae.schedules.get(reference_of(schedule))
+    reference = reference_of(schedule)
+    try:
+        found = horae.schedules.get(reference)
+    except ScheduleDoesNotExist as error:
+        if isinstance(reference, str):
+            raise
+        of_job = f"`horae jobs why {reference}` and `horae jobs show {reference}`"
+        raise ScheduleDoesNotExist(reference, f"; for a job there are {of_job}") from error
     zone = found.rules.trigger.timezone
     moment = None if at is None else moment_of(at, zone, found.read_at)
     answer = horae.schedules.why(found.id, moment)
