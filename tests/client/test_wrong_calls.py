@@ -196,6 +196,7 @@ def test_an_argument_job_without_an_annotation_is_refused(horae: Horae) -> None:
 
 def test_a_page_may_be_as_long_as_any_number(horae: Horae) -> None:
     assert horae.jobs.list(limit=10**30, schedule_id=10**30).jobs == []
+    assert horae.jobs.list(group_id=-(10**30)).jobs == []
 
 
 def test_a_batch_of_an_iterator_is_as_good_as_a_list(horae: Horae) -> None:

@@ -76,7 +76,7 @@ def possible_id(given: int | None, name: str = "schedule_id") -> int | None:
     if given is None:
         return None
     of_kind(name, given, int, "a whole number")
-    return min(given, LARGEST_ID)
+    return max(-LARGEST_ID, min(given, LARGEST_ID))
 
 
 def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
