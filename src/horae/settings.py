@@ -17,7 +17,7 @@ from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
 from horae.domain.times import parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
-from horae.quoting import did_you_mean
+from horae.quoting import did_you_mean, quoted
 from horae.redis_access.url import checked_redis_url
 from horae.settings_file import (
     FILE_VARIABLE,
@@ -510,7 +510,7 @@ def _problem(item: Any, arguments: Mapping[str, Any]) -> str:
     if item["type"] == "extra_forbidden":
         return unknown_setting(name, Settings.model_fields)
     given = item["input"]
-    shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else repr(given)
+    shown = f"{given.total_seconds():g} s" if isinstance(given, timedelta) else quoted(given)
     if item["loc"][0] in NEVER_SHOWN:
         shown = "the value"
     variable = f"{PREFIX}{item['loc'][0].upper()}"

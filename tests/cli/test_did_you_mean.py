@@ -118,3 +118,8 @@ def test_an_application_in_the_place_of_an_argument(command: tuple[str, ...]) ->
     assert "Name the application by --app tests.cli.shop:horae." in " ".join(
         refused.stderr.replace("\u2502", " ").split()
     )
+
+
+@pytest.mark.timeout(20)  # it took minutes to look for the address of an application in it
+def test_a_long_argument_is_refused_at_once() -> None:
+    assert call("audit", "x" * 100_000).exit_code == 2

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from horae.errors import ConfigurationError
+from horae.quoting import quoted
 from horae.settings import Settings, settings
 
 
@@ -109,7 +110,7 @@ def test_a_value_that_is_not_allowed(
     shown = (
         f"{value} s"
         if name in {"grace", "keep", "busy_timeout"} and not isinstance(value, str)
-        else repr(value)
+        else quoted(value)
     )
     start = f"{name} (HORAE_{name.upper()}): {shown} is not allowed: "
     with pytest.raises(ConfigurationError) as caught:
