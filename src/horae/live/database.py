@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import JobId, Wait, WaitTarget
 from horae.domain.names import is_id
-from horae.forking import ForkSafeLock
+from horae.listeners import Listeners
 from horae.live.sidecar import BUSY_TIMEOUT, SideCar
 from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
 from horae.storage.engine import (
@@ -54,8 +54,7 @@ class DatabaseLiveStore:
         lost.
         """
         self._run: Callable[..., Any] = database.autocommit
-        self._listeners: Sequence[Callable[[], None]] = ()
-        self._lock = ForkSafeLock()
+        self._listeners = Listeners[[]]()
         self._side_car: SideCar | None = None
         if database.is_file:
             self._side_car = SideCar(
@@ -71,8 +70,7 @@ class DatabaseLiveStore:
             stored = [asdict(report) for report in latest(reports)]
             batch = json.dumps(stored, separators=(",", ":"))
             self._run(_execute, {"reports": batch}, UPSERT)
-            for listener in self._listeners:
-                listener()
+            self._listeners.call()
 
     def read(self, job_ids: Collection[JobId]) -> Mapping[JobId, LiveReport]:
         """Return the latest reports of these jobs."""
@@ -143,18 +141,7 @@ class DatabaseLiveStore:
 
     def follow(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after reports of this process; a database tells of no others."""
-
-        def listen() -> None:  # the same function may follow twice
-            listener()
-
-        with self._lock:
-            self._listeners = (*self._listeners, listen)
-
-        def end() -> None:
-            with self._lock:
-                self._listeners = tuple(each for each in self._listeners if each is not listen)
-
-        return end
+        return self._listeners.add(listener)
 
     def close(self) -> None:
         """Close the connections to the side-car file; the database is closed by its owner."""

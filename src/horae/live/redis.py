@@ -32,6 +32,7 @@ from redis.client import Pipeline
 from horae.domain.backoff import Backoff, retry_delay
 from horae.domain.jobs import JobId, Wait
 from horae.forking import BuiltAnewInChild
+from horae.listeners import Listeners
 from horae.live.database import latest
 from horae.live.store import CancelRequest, LiveReport, LiveStore, checked_report
 from horae.redis_access.access import UNUSABLE, RedisAccess, reason
@@ -104,7 +105,7 @@ class RedisLiveStore(BuiltAnewInChild):
         self._unused_until = self._read_both_until = self._check_at = 0.0
         self._refresh_at = time.monotonic() + self._timing.refresh_every
         self._subscription: Subscription | None = None
-        self._listeners: dict[object, Callable[[], None]] = {}
+        self._listeners = Listeners[[]]()
 
     def publish(self, reports: Sequence[LiveReport]) -> None:
         """Write the reports, except those that are older than the stored ones."""
@@ -229,19 +230,16 @@ class RedisLiveStore(BuiltAnewInChild):
 
         Return a function that ends this.
         """
-        key = object()
+        remove = self._listeners.add(listener)
         with self._lock:
-            self._listeners = {**self._listeners, key: listener}
             if self._subscription is None:
                 self._subscription = Subscription(
                     self._access, PROGRESS, "progress events", self._on_progress
                 )
 
         def end() -> None:
+            remove()
             with self._lock:
-                self._listeners = {
-                    each: call for each, call in self._listeners.items() if each is not key
-                }
                 unused = None if self._listeners else self._subscription
                 if unused is not None:
                     self._subscription = None
@@ -254,15 +252,14 @@ class RedisLiveStore(BuiltAnewInChild):
         """Close the connections, and the database's store."""
         with self._lock:
             subscription, self._subscription = self._subscription, None
-            self._listeners = {}
+            self._listeners = Listeners()
         if subscription is not None:
             subscription.close()
         self._access.close()
         self._database.close()
 
     def _on_progress(self, _messages: Sequence[str] | None) -> None:
-        for listener in self._listeners.values():
-            listener()
+        self._listeners.call()
 
     def _keep_published(self) -> None:
         """Write the published reports again, to Redis if it lost one, to the database while Redis

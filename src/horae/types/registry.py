@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from horae.errors import InvalidJobType, InvalidRequest, JobTypeAlreadyRegistered, UnknownJobType
+from horae.listeners import Listeners
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
 from horae.types.backends import Backend
@@ -22,17 +23,6 @@ from horae.types.starting import Startable
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""
 JobTypeReference: TypeAlias = str | JobType[Any] | type[JobType[Any]] | JobFunction[..., Any]
-
-
-class Listener:
-    """A callback for changes of the registry, until it is closed."""
-
-    def __init__(self, listeners: "list[Listener]", call: Callable[[], None]) -> None:
-        self._listeners, self.call = listeners, call
-
-    def close(self) -> None:
-        """Remove the callback."""
-        self._listeners.remove(self)
 
 
 class Registry:
@@ -55,19 +45,16 @@ class Registry:
         self._loads: dict[str, object] = {}
         self.calendars: dict[str, CalendarFunction] = {}
         self.queues: dict[str, DeclaredQueue] = {}
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners[[]]()
         self.backends: dict[str, Backend] = {}
         """The backends besides Horae's nodes, by name; `horae.contrib.celery.setup` adds Celery."""
 
-    def listen(self, call: Callable[[], None]) -> Listener:
-        """Call `call` after each change of the types, on the thread that makes the change."""
-        listener = Listener(self._listeners, call)
-        self._listeners.append(listener)
-        return listener
+    def listen(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call `call` after each change of the types, on the thread that makes the change.
 
-    def _notify(self) -> None:
-        for listener in list(self._listeners):
-            listener.call()
+        Return a function that ends this.
+        """
+        return self._listeners.add(call)
 
     def add(self, job_type: JobType[Any]) -> None:
         """Register a type.
@@ -87,7 +74,7 @@ class Registry:
         job_type.parameters.use(self.sealer, self.files)
         if present is job_type:
             self._loads[job_type.type] = _load_of(job_type)
-            self._notify()
+            self._listeners.call()
             return
         # A module that is loaded again makes another function.
         function = getattr(job_type, "function", None)
@@ -187,7 +174,7 @@ class Registry:
         """Remove a type. Raises `UnknownJobType`."""
         self.get(name)
         del self._types[name]
-        self._notify()
+        self._listeners.call()
 
     @property
     def by_name(self) -> Mapping[str, JobType[Any]]:

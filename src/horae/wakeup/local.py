@@ -15,7 +15,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,6 @@ from typing_extensions import override
 
 from horae.guarded_log import guarded_log
 from horae.wakeup.channel import Hint, WakeupChannel
-from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Merged
 from horae.wakeup.payload import decode, encode
 from horae.wakeup.process_channel import ProcessChannel
@@ -97,7 +96,7 @@ class LocalChannel(ProcessChannel["_Receiver"]):
             for path in _sockets_in(folder):  # some belong to databases that nobody uses any more
                 _deliver(path, ())
             file = f"{self._name}-{os.getpid()}-{secrets.token_hex(4)}"
-            return _Receiver(folder / file, self._listeners)
+            return _Receiver(folder / file, self._pass_on)
         except (OSError, RuntimeError) as error:  # RuntimeError: no thread can start
             if not self._warned:
                 _log.warning(
@@ -125,9 +124,9 @@ class LocalChannel(ProcessChannel["_Receiver"]):
 class _Receiver:
     """A socket, and the thread that reads it and calls the listeners."""
 
-    def __init__(self, path: Path, listeners: HintListeners) -> None:
+    def __init__(self, path: Path, pass_on: Callable[[Iterable[Hint]], None]) -> None:
         self.path = path
-        self._listeners = listeners
+        self._pass_on = pass_on
         self._closing = False
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.thread = threading.Thread(target=self._run, name="horae-hints-receiver", daemon=True)
@@ -162,7 +161,7 @@ class _Receiver:
                             merged.add(found[1])
                         flags = socket.MSG_DONTWAIT
                 if not self._closing:
-                    self._listeners.call(merged.take())
+                    self._pass_on(merged.take())
 
 
 def _check_owner(folder: Path) -> None:

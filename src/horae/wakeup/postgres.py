@@ -104,12 +104,12 @@ class PostgresChannel(ProcessChannel["_Receiver"]):
 
     def _on_payloads(self, payloads: Iterable[str] | None) -> None:
         if payloads is None:
-            self._listeners.call(ALL_KINDS)
+            self._pass_on(ALL_KINDS)
             return
         found = (decode(payload) for payload in payloads)
         # The server also returns the hints of this process, whose listeners have been called
         # already.
-        self._listeners.call(hint[1] for hint in found if hint and hint[0] != self._token)
+        self._pass_on(hint[1] for hint in found if hint and hint[0] != self._token)
 
     @override
     def _transmit(self, hints: Sequence[Hint]) -> None:

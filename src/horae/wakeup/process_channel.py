@@ -2,12 +2,12 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from horae.forking import BuiltAnewInChild
+from horae.listeners import Listeners
 from horae.wakeup.channel import Hint, Listener
-from horae.wakeup.listeners import HintListeners
 from horae.wakeup.outbox import Outbox
 
 
@@ -37,9 +37,9 @@ class ProcessChannel(BuiltAnewInChild, ABC, Generic[R]):
         """`interval`, `on_failure`, `on_end`: of the outbox to other processes."""
         self._lock = threading.Lock()
         self._closed = False
-        self._listeners = HintListeners()
+        self._listeners = Listeners[Hint]()
         self._receiver: R | None = None
-        self._here = Outbox("horae-hints-here", self._listeners.call)
+        self._here = Outbox("horae-hints-here", self._pass_on)
         self._outbox = Outbox(
             "horae-hints-sender",
             self._transmit,
@@ -66,6 +66,11 @@ class ProcessChannel(BuiltAnewInChild, ABC, Generic[R]):
     def piggyback(self, hint: Hint) -> tuple[str, str] | None:  # noqa: ARG002 - for those who can
         """Return None: no statement can send a hint through this channel."""
         return None
+
+    def _pass_on(self, hints: Iterable[Hint]) -> None:
+        """Call the listeners of this process."""
+        for hint in hints:
+            self._listeners.call(hint)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for each hint, perhaps on two threads at once.

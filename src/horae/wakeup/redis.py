@@ -49,14 +49,14 @@ class RedisChannel(ProcessChannel[Subscription]):
 
     def _on_messages(self, messages: Sequence[str] | None) -> None:
         if messages is None:
-            self._listeners.call(ALL_KINDS)
+            self._pass_on(ALL_KINDS)
             return
         merged = Merged()
         for found in map(decode, messages):
             # The listeners here have received the hints of this process.
             if found is not None and found[0] != self._token:
                 merged.add(found[1])
-        self._listeners.call(merged.take())
+        self._pass_on(merged.take())
 
     @override
     def _transmit(self, hints: Sequence[Hint]) -> None:

@@ -1,38 +1,34 @@
 """A channel that carries hints only within this process; other processes poll."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horae.wakeup.channel import Hint, Listener, WakeupChannel
-from horae.wakeup.listeners import HintListeners
-from horae.wakeup.outbox import Outbox
+from typing_extensions import override
+
+from horae.wakeup.channel import Hint, WakeupChannel
+from horae.wakeup.process_channel import ProcessChannel, Receiver
 
 
-class SilentChannel:
-    """A `WakeupChannel` that reaches no other process."""
+class SilentChannel(ProcessChannel[Receiver]):
+    """A `WakeupChannel` that reaches no other process, and hears of none."""
 
     connected = False
     listens = False
 
     def __init__(self) -> None:
-        self._listeners = HintListeners()
-        self._here = Outbox("horae-hints-here", self._listeners.call)
+        super().__init__(interval=0.0)
 
-    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:  # noqa: ARG002 - no others
-        """Call the listeners of this process soon."""
-        if self._listeners:
-            self._here.put(hint)
+    @override
+    def send(self, hint: Hint, *, piggybacked: bool = False) -> None:
+        super().send(hint, piggybacked=True)  # so that nothing is sent to other processes
 
-    def piggyback(self, hint: Hint) -> None:
-        """Return None: no other process is to get a hint."""
+    @override
+    def _transmit(self, hints: Sequence[Hint]) -> None:
+        """Do nothing."""
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for each hint of this process. Return a function that ends this."""
-        return self._listeners.add(listener)
-
-    def close(self) -> None:
-        """Deliver the waiting hints, then stop."""
-        self._here.close()
+    @override
+    def _listen(self) -> None:
+        """Do nothing."""
 
 
 if TYPE_CHECKING:

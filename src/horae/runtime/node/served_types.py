@@ -1,7 +1,7 @@
 """Lets a node run job types that are registered after it has started."""
 
 import asyncio
-from contextlib import closing
+from contextlib import ExitStack
 from functools import partial
 
 from horae.domain.jobs import NodeId
@@ -26,7 +26,8 @@ class ServedTypes:
     async def run(self) -> None:
         """Follow until cancelled."""
         registry, database = self._components.registry, self._components.database
-        with closing(registry.listen(partial(post, self._loop, self._changed.set))):
+        with ExitStack() as following:
+            following.callback(registry.listen(partial(post, self._loop, self._changed.set)))
             while True:
                 if (types := registry.claimable) != self._known:
                     named = ", ".join(sorted(types))
