@@ -187,7 +187,7 @@ def end_no_runs(*_: Any) -> list[Any]:
     return []
 
 
-def cancel_live_only(self: JobCanceller, job: Job, who: str | None) -> Job:
+def cancel_live_only(self: JobCanceller, job: Job, who: str | None, **_: bool) -> Job:
     """Store the request to cancel beside the reports of the body, and not in the row."""
     self._request_cancel(job.id, who)
     return job

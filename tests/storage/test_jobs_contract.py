@@ -371,12 +371,13 @@ def test_the_largest_numbers_are_stored(database: Database) -> None:
 
 def test_cancelling(database: Database) -> None:
     pending, claim = started(database), running(database)
-    first = database.transact(cancelling.cancel, pending, "alice")
-    second = database.transact(cancelling.cancel, claim.id, None)
+    of_pending = database.transact(cancelling.cancel, pending, "alice")
+    of_started = database.transact(cancelling.cancel, claim.id, None)
+    assert of_pending is not None
+    assert of_started is not None
+    first, second = of_pending.job, of_started.job
     assert first == job(database, pending)
     assert second == job(database, claim.id)
-    assert first is not None
-    assert second is not None
     assert (first.state, first.cancelled_by, first.node_id, first.lease) == (
         JobState.CANCELLED,
         "alice",

@@ -15,7 +15,6 @@ from horae.domain.jobs.job import (
     Claim,
     Crashed,
     Failed,
-    Job,
     JobId,
     JobState,
     NodeId,
@@ -336,7 +335,7 @@ def test_a_cancel_wins_over_the_outcome_of_the_body(database: Database, how: How
     found = job(database, claim.id)
     assert (found.state, found.result, found.cancelled_by) == (JobState.CANCELLED, None, "alice")
     assert (found.error, found.human_readable_error) == (None, None)
-    assert (found.node_id, found.finished_at) == (None, cancelled.finished_at)
+    assert (found.node_id, found.finished_at) == (None, cancelled.job.finished_at)
     assert [attempt.outcome for attempt in attempts(database, claim.id)] == [
         AttemptOutcome.CANCELLED
     ]
@@ -436,7 +435,7 @@ def test_a_cancel_and_a_settling_at_once_agree_with_their_answers(database: Data
             ]
         )
         found = job(database, claim.id)
-        if isinstance(cancelled, Job):
+        if isinstance(cancelled, cancelling.Cancelled):
             assert found.state is JobState.CANCELLED
             assert ended == Settled(set(), {claim.id: JobState.CANCELLED})
         else:

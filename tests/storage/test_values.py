@@ -250,9 +250,14 @@ def test_the_zone_of_the_session_shifts_no_times_of_a_job(zoned: Database) -> No
     [ended] = zoned.autocommit(
         owed_hooks.past_keeping, KeptFor(-1.0, tuple(ENDED), ("import",)), limit=10
     )
-    assert ended == (found.finished_at, claim.id)
+    assert ended == (found.job.finished_at, claim.id)
     [attempt] = attempts(zoned, claim.id)
-    for moment in (found.started_at, found.finished_at, attempt.started_at, attempt.finished_at):
+    for moment in (
+        found.job.started_at,
+        found.job.finished_at,
+        attempt.started_at,
+        attempt.finished_at,
+    ):
         assert moment is not None
         assert abs(moment - wall_clock()) < timedelta(seconds=60)
         assert moment.tzinfo is UTC

@@ -12,7 +12,7 @@ from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs import ON_CANCELLED, reading
-from horae.storage.outcomes import FollowUps, cancelling
+from horae.storage.outcomes import Cancelled, cancelling
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks, HookThreads
 from horae.wakeup import Hint, HintKind, WakeupChannel
@@ -28,20 +28,16 @@ class JobCanceller:
         wakeup: WakeupChannel,
         hooks: Hooks,
         groups: GroupCanceller,
-        *,
-        may_wait: bool = True,
     ) -> None:
-        """`may_wait` False: raise `TryAgain` instead of waiting for another transaction, and call
-        `on_cancelled` on other threads.
-        """
         self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
-        self._groups, self._may_wait = groups, may_wait
+        self._groups = groups
         self._hook_threads = HookThreads(hooks)
 
-    def cancel(self, job: Job, who: str | None) -> Job:
+    def cancel(self, job: Job, who: str | None, *, may_wait: bool = True) -> Job:
         """Cancel a job for `who` and return it in its state afterwards.
 
-        Raises `JobNotCancellable`, `JobDoesNotExist`.
+        `may_wait` False: raise `TryAgain` instead of waiting for another transaction, and call
+        `on_cancelled` on other threads. Raises `JobNotCancellable`, `JobDoesNotExist`.
 
         The row is updated first, so no body is stopped by a cancel that fails or cannot be
         recorded. The exception: on SQLite the body's own transaction may hold the lock that the
@@ -52,48 +48,48 @@ class JobCanceller:
         change = LoggedChange(
             "job.cancel", str(job.id), lambda _: seen, lambda *_: {"state": JobState.CANCELLED}, who
         )
-        statement = with_entry(cancelling.cancel, change, changed=lambda job: job is not None)
+        statement = with_entry(cancelling.cancel, change, changed=lambda found: found is not None)
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
-        followed = FollowUps()
 
-        def cancel(connection: Connection) -> Job | None:
-            return statement(connection, job.id, who, shown, owed=owed, followed=followed)
+        def cancel(connection: Connection) -> Cancelled | None:
+            return statement(connection, job.id, who, shown, owed=owed)
 
         def cancel_after_waiting() -> Job:
             with ExitStack() as on_error:
                 on_error.callback(self._live.forget, [job.id])
                 cancelled = self._database.transact(cancel)
                 on_error.pop_all()
-            return self._act_on(job, who, cancelled, followed)
+            return self._act_on(job, who, cancelled, may_wait=may_wait)
 
         try:
             cancelled = self._database.transact_at_once(cancel)
         except DatabaseBusy as error:
             if job.state is JobState.STARTED:
                 self._request_cancel(job.id, who)
-            if not self._may_wait:
+            if not may_wait:
                 raise TryAgain(error, cancel_after_waiting) from error
             return cancel_after_waiting()
-        return self._act_on(job, who, cancelled, followed)
+        return self._act_on(job, who, cancelled, may_wait=may_wait)
 
-    def _act_on(self, job: Job, who: str | None, cancelled: Job | None, followed: FollowUps) -> Job:
+    def _act_on(self, job: Job, who: str | None, found: Cancelled | None, *, may_wait: bool) -> Job:
         """Notify the body and the waiting callers after the update; None: the job had ended or is
         gone.
         """
-        if cancelled is None:
-            found = self._database.autocommit(reading.get, job.id)
-            if found is None:
+        if found is None:
+            now = self._database.autocommit(reading.get, job.id)
+            if now is None:
                 raise JobDoesNotExist(job.id)
-            if not found.occupied:  # another caller's request may be on its way to an occupied job
+            if not now.occupied:  # another caller's request may be on its way to an occupied job
                 self._live.forget([job.id])
-            if found.state is not JobState.CANCELLED:
-                raise JobNotCancellable(job.id, found.state)
-            return found
-        self._groups.act_on(followed)
+            if now.state is not JobState.CANCELLED:
+                raise JobNotCancellable(job.id, now.state)
+            return now
+        cancelled = found.job
+        self._groups.act_on(found.follow_ups)
         if cancelled.node_id is None:
             self._live.forget([job.id])
-            if self._may_wait:
+            if may_wait:
                 self._hooks.call_here(job.id, job.type)
             else:
                 self._hook_threads.call_due(job.type)

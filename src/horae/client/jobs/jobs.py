@@ -222,9 +222,6 @@ class Jobs:
         """
         other = copy(self)
         other.may_wait = False
-        other.canceller = JobCanceller(
-            self._database, self._live, self._wakeup, self._hooks, self._groups, may_wait=False
-        )
         return other
 
     @typed_start
@@ -680,7 +677,7 @@ class Jobs:
         job = self._read(job_id, owner)
         if job.state is JobState.CANCELLED:
             return job
-        return self.canceller.cancel(job, by or owner_of(owner))
+        return self.canceller.cancel(job, by or owner_of(owner), may_wait=self.may_wait)
 
     def retry(self, job_id: int, *, owner: Whose = EVERYBODY) -> Job:
         """Start a new job with the parameters and options of a failed or cancelled one, which stays
@@ -1011,7 +1008,7 @@ class Jobs:
             then = None if then_id is None else self._database.autocommit(reading.get, then_id)
             if then is None or then.ended:
                 raise GroupNotCancellable(group.id)
-            self.canceller.cancel(then, who)
+            self.canceller.cancel(then, who, may_wait=self.may_wait)
             group = self.get_group(group_id, owner=owner)
         return group
 

@@ -136,12 +136,12 @@ class Completion:
                 job_id, CancelRequest(by, forced=decision.stop is Stop.TERMINATE)
             )
             self._wakeup.send(Hint(HintKind.CANCEL, (job_id,)))
-            job = self._database.transact(cancelling.cancel, job_id, by)
+            cancelled = self._database.transact(cancelling.cancel, job_id, by)
             if self._database.autocommit(reading.find_occupied, [job_id]):
                 # The body has yet to receive the request, even if the job was already cancelled.
                 return
             self._live.forget([job_id])
-            if job is not None:
+            if cancelled is not None:
                 # No node had claimed it, so the run of the schedule has ended with the job.
                 post = self._loop.call_soon_threadsafe
                 post(self._send_schedules_changed, [decision.schedule.id])

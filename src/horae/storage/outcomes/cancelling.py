@@ -1,7 +1,7 @@
 """Cancel jobs."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Executable, Integer, and_, bindparam, case, update
 
@@ -54,6 +54,13 @@ CANCEL_UNCLAIMED: Final = CANCEL_PENDING.where(jobs.c.lease == 0)
 CANCEL_PENDING_OF: Final = _cancel_pending.where(jobs.c.schedule_id == bindparam("of_schedule"))
 
 
+class Cancelled(NamedTuple):
+    """A job that was cancelled, and what followed for those that waited for it."""
+
+    job: Job
+    follow_ups: FollowUps
+
+
 def cancel(
     connection: Connection,
     job_id: JobId,
@@ -61,14 +68,12 @@ def cancel(
     shown: Job | None = None,
     *,
     owed: bool = True,
-    followed: FollowUps | None = None,
-) -> Job | None:
+) -> Cancelled | None:
     """Cancel a pending or started job; return None if it was in another state.
 
     The node stays on the row of a started job until its body has stopped. `shown`: the job as it
     was last shown; its percentage is kept if its lease is still the current one. `owed`: whether
-    its type has, or may have, an `on_cancelled`. `followed` collects what followed for those that
-    waited for this job.
+    its type has, or may have, an `on_cancelled`.
     """
     lease, percentage = (-1, 0) if shown is None else (shown.lease, shown.progress_percentage)
     parameters = {
@@ -86,8 +91,7 @@ def cancel(
         run_ending.end_runs(connection, {job.id: RunOutcome.CANCELLED}, None)
     elif job.schedule_id is not None:
         writing.mark_stopping(connection, [job.id])
-    follow_ups.report_ids(connection, [job.id], followed)
-    return job
+    return Cancelled(job, follow_ups.report_ids(connection, [job.id]))
 
 
 def cancel_pending(

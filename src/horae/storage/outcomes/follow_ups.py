@@ -128,17 +128,12 @@ def report(
     return _follow(connection, ended, advanced)
 
 
-def report_ids(
-    connection: Connection, job_ids: Collection[JobId], followed: FollowUps | None = None
-) -> FollowUps:
-    """Report these jobs if they have ended and are still `awaited`; `followed` collects results."""
+def report_ids(connection: Connection, job_ids: Collection[JobId]) -> FollowUps:
+    """Report these jobs if they have ended and are still `awaited`."""
     if not job_ids:
         return FollowUps()
     rows = connection.execute(MARK_REPORTED, {"ids": job_ids}).all()
-    result = report(connection, ended_jobs(rows))
-    if followed is not None:
-        followed.add(result)
-    return result
+    return report(connection, ended_jobs(rows))
 
 
 def report_late(connection: Connection, limit: int) -> FollowUps:

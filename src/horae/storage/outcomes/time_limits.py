@@ -53,7 +53,6 @@ from horae.storage.jobs import (
     queues,
 )
 from horae.storage.outcomes import follow_ups, run_ending
-from horae.storage.outcomes.follow_ups import FollowUps
 from horae.storage.schedules import writing
 
 
@@ -164,13 +163,11 @@ def expire(
     passed: Collection[tuple[JobId, int]],
     limit: TimeLimit,
     reported: Mapping[tuple[JobId, int], int] = MappingProxyType({}),
-    *,
-    followed: FollowUps | None = None,
 ) -> list[Job]:
     """Fail these jobs if active under these leases; the node stays until the body has stopped.
 
     `reported`: the percentages that bodies have last reported, so that the progress shown does not
-    fall back. `followed` collects what followed for those that waited for these jobs.
+    fall back.
     """
     leases = json.dumps(
         [
@@ -186,5 +183,5 @@ def expire(
         writing.mark_stopping(connection, running)
     if waiting := [job.id for job in scheduled if job.node_id is None]:
         run_ending.end_runs(connection, dict.fromkeys(waiting, RunOutcome.FAILED), None)
-    follow_ups.report_ids(connection, [job.id for job in failed], followed)
+    follow_ups.report_ids(connection, [job.id for job in failed])
     return failed
