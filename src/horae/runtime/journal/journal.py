@@ -91,25 +91,19 @@ class Journal(BuiltAnewInChild):
 
     def begin(self, claim: Claim) -> None:
         """Enter a claim whose body begins now; raises `LeaseLost` if the node has ended."""
-        entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS  # `entry_of`, inlined for speed
-        try:  # inlined as well: this runs for each body
-            slot = self._free.pop()
-        except IndexError:
-            slot = self._new_slot()
-        self._slots[entry] = slot
-        self._entries[slot] = entry
+        slot = self.reserve(claim)
+        self._entries[slot] = entry_of(claim)
         if self._closed:  # checked after the entry is made, so a later reader sees the entry
             raise LeaseLost
 
     def succeed(self, claim: Claim) -> None:
         """Enter that the body has returned without a result."""
-        entry = (claim.lease & LEASES) << ID_BITS | claim.id & IDS
-        slot = self._slots.get(entry)
+        slot = self._slots.get(entry_of(claim))
         if slot is not None:
-            self._entries[slot] = -entry
+            self._entries[slot] = -entry_of(claim)
 
     def reserve(self, claim: Claim) -> int:
-        """Return the position for a claim that a child process enters by itself."""
+        """Return the position for a claim, which a child process enters by itself."""
         entry = entry_of(claim)
         if entry not in self._slots:
             try:
@@ -120,12 +114,11 @@ class Journal(BuiltAnewInChild):
 
     def end(self, claims: Iterable[Claim]) -> None:
         """Remove claims whose results are committed."""
-        take, entries, free = self._slots.pop, self._entries, self._free.append
         for claim in claims:
-            slot = take((claim.lease & LEASES) << ID_BITS | claim.id & IDS, None)
+            slot = self._slots.pop(entry_of(claim), None)
             if slot is not None:
-                entries[slot] = 0
-                free(slot)
+                self._entries[slot] = 0
+                self._free.append(slot)
 
     def __contains__(self, claim: Claim) -> bool:
         """Whether the body of this claim has begun."""
