@@ -175,7 +175,7 @@ class TestHard:
     ) -> None:
         release = threading.Event()
 
-        @horae.job(soft_time_limit=SOON, grace=SOON)
+        @horae.job(soft_time_limit=SOON, grace=SOON, max_attempts=2)  # its body still runs
         def deaf() -> str:
             release.wait(20)
             return "too late"
@@ -200,6 +200,7 @@ class TestHard:
             ended = await until_released(horae, job.id)
         assert (ended.state, ended.result) == (JobState.FAILED, None)
         assert attempts_of(horae, job.id) == ["timed_out"]
+        assert "in attempt 1 of 2, for good: hard time limit exceeded" in caplog.text
 
     async def test_a_coroutine_that_swallows_its_cancellation_is_failed_too(
         self, horae: Horae

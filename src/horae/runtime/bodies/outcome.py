@@ -40,7 +40,9 @@ def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
         case LeaseLost() if reason is order:
             return None  # it was not raised by the body itself
         case OutOfTime(limit=limit):
-            return Failed(limit.error, limit.human_readable_error, timed_out=True)
+            # The row of a body that went on was failed at the limit.
+            text = limit.human_readable_error
+            return Failed(limit.error, text, timed_out=True, final=attempt.failed)
         case OutOfContact():
             return Failed(reason.reason, INTERRUPTED_TEXT)
         case Interrupted():
