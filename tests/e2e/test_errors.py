@@ -1,9 +1,10 @@
 """The view "Errors": groups with a sample, and all jobs of one retried in few clicks."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from horae.storage.engine.database import Database
+from tests.e2e.conftest import APPLICATION, ServedBy
 from tests.e2e.serving import Served
 from tests.e2e.test_views import settle
 from tests.harness.node_processes import wait_until
@@ -42,3 +43,27 @@ def test_what_failed_is_grouped_and_retried_together(page: Page, node: Served) -
     page.goto("errors?since=1h")
     expect(page.get_by_test_id("range")).to_have_value("1h")
     expect(reports.get_by_role("button", name="Retry 2 jobs")).to_be_visible()
+
+
+def test_a_viewer_is_told_what_is_not_shown(
+    browser: Browser,
+    database: Database,
+    served: ServedBy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = "a" * 40
+    monkeypatch.setenv("HORAE_TOKENS", f"vera:viewer:{token}")
+    node = served(APPLICATION, database)
+    failed = node.begin("print_report")
+    wait_until(lambda: node.read(f"jobs/{failed}/")["state"] == "failed")
+    header = {"Authorization": f"Bearer {token}"}
+    with browser.new_context(base_url=node.url, extra_http_headers=header) as context:
+        page = context.new_page()
+        page.goto("errors")
+        group = page.get_by_role("article")
+        expect(group.locator(".message")).to_have_text("Not shown to viewers.")
+        expect(page.get_by_test_id("read-only")).to_contain_text("error texts are not shown")
+        page.goto(f"jobs/{failed}")
+        expect(page.get_by_test_id("job-error")).to_have_text("Not shown to viewers.")
+        page.goto("jobs?q=error:printer")
+        expect(page.locator("main")).to_contain_text("viewers cannot search")

@@ -45,8 +45,8 @@ def test_the_palette_leads_everywhere_by_key(page: Page, node: Served) -> None:
         ("queu", "Queues", r"/queues$"),
         (f"#{job}", f"Job #{job}", rf"/jobs/{job}$"),
         ("back_", "0 3 1 1 *", r"/schedules/\d+$"),
-        ("print_rep", "print_report", r"/jobs\?type=print_report$"),
-        (idle, idle, rf"/jobs\?queue={idle}$"),
+        ("print_rep", "print_report", r"/types/print_report$"),
+        (idle, idle, rf"/queues/{idle}$"),
     ):
         open_palette(page)
         page.keyboard.insert_text(query)

@@ -67,13 +67,13 @@ function pageEntry({ name, title, icon }: PageLink): Entry {
 }
 
 function queueEntry(name: string): Entry {
-  const target = { name: 'jobs', query: { queue: name } }
+  const target = { name: 'queue', params: { name } }
   return { id: name, kind: 'queue', icon: 'queues', title: name, target }
 }
 
 function typeEntry(name: string): Entry {
-  const target = { name: 'jobs', query: { type: name } }
-  return { id: name, kind: 'type', icon: 'jobs', title: name, target }
+  const target = { name: 'type', params: { name } }
+  return { id: name, kind: 'type', icon: 'types', title: name, target }
 }
 
 function everythingDeed(isPaused: boolean, askToPause: () => void): Entry {

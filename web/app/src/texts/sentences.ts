@@ -12,11 +12,15 @@ type FieldError = Readonly<components['schemas']['FieldError']>
 /** The errors of a request that is refused, by field. */
 export type FieldErrors = Readonly<Record<string, readonly FieldError[]>>
 
+/** What the server sends to viewers in place of a text that may repeat parameters. */
+const HIDDEN = 'not shown to viewers'
+
 /**
  * Write a sentence of the server in the language of the reader, with times in the zone of the page. A code that this
  * dashboard does not know, as that of a newer server, leaves the English text.
  */
 export function sentenceText(text: string, sentence: Sentence | null | undefined): string {
+  if (text === HIDDEN) return texts.value.job.notShown
   const known: Readonly<Partial<SentenceTexts>> = texts.value.sentences
   const write = sentence ? known[sentence.code] : undefined
   return sentence && write ? write(valuesOf(sentence.values)) : text

@@ -5,6 +5,8 @@ export const layout: Texts['layout'] = {
   main: 'Hauptnavigation',
   home: 'Horae, jetzt',
   shortcuts: 'Tastenkürzel',
+  viewer:
+    'Nur Lesezugriff: Sie können nichts ändern; Parameter, Ergebnisse und Fehlertexte werden nicht gezeigt.',
   readOnly: 'Nur Lesezugriff: Sie sehen hier alles, können aber nichts ändern.',
 
   live: 'Live',

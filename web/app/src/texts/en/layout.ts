@@ -3,6 +3,8 @@ export const layout = {
   main: 'Main',
   home: 'Horae, now',
   shortcuts: 'Shortcuts',
+  viewer:
+    'Read-only access: you cannot change anything; parameters, results and error texts are not shown.',
   readOnly: 'Read-only access: you can view everything here, but you cannot change anything.',
 
   live: 'Live',
