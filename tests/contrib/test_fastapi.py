@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, TypeAlias
 
 import httpx
 import pytest
 from fastapi import Depends, FastAPI, HTTPException, Query
+from fastapi.responses import StreamingResponse
 from sqlalchemy.ext.asyncio import (
     async_scoped_session,
     async_sessionmaker,
@@ -24,7 +26,7 @@ from horae.contrib.fastapi import (
     mount,
     tasks_of,
 )
-from horae.errors import ConfigurationError, MaxJobCountExceeded
+from horae.errors import ConfigurationError, InvalidRequest, MaxJobCountExceeded
 from horae.storage.engine.database import Database
 from tests.harness.applications import application
 
@@ -149,6 +151,22 @@ async def test_an_endpoint_that_raises_starts_nothing(horae: Horae) -> None:
 
     assert (await ordered(application_with(horae, endpoint))).status_code == 409
     assert started(horae) == []
+
+
+async def test_a_task_of_a_streaming_response_is_refused(horae: Horae) -> None:
+    refused: list[str] = []
+
+    async def endpoint(tasks: DurableBackgroundTasks) -> StreamingResponse:
+        async def body() -> AsyncIterator[bytes]:
+            yield b"begin"
+            with pytest.raises(InvalidRequest) as caught:
+                tasks.add_task("mail", to="ada")
+            refused.append(str(caught.value))
+
+        return StreamingResponse(body())
+
+    assert (await ordered(application_with(horae, endpoint))).status_code == 200
+    assert ["when its endpoint returned" in text for text in refused] == [True]
 
 
 async def test_the_response_is_an_error_if_the_jobs_cannot_be_started(

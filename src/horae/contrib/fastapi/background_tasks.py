@@ -15,6 +15,7 @@ from horae.app import Horae
 from horae.contrib.fastapi.actors import Dependency, user_of
 from horae.contrib.fastapi.application import horae_of
 from horae.domain.jobs import Job
+from horae.errors import InvalidRequest
 from horae.storage.engine import Use
 from horae.types import JobFunction, JobType, JobTypeReference
 
@@ -27,6 +28,7 @@ class DurableTasks:
     def __init__(self, horae: Horae, owner: str | None = None) -> None:
         self._horae, self._owner = horae, owner
         self._added: list[tuple[JobTypeReference, dict[str, Any]]] = []
+        self._over = False
         self.jobs: list[Job] = []
         """The jobs, after they were started."""
 
@@ -40,9 +42,14 @@ class DurableTasks:
         """Start a job after the endpoint has returned, before the response is sent.
 
         Nothing is started if the endpoint raises. Raises `UnknownJobType` for a function that is no
-        registered job type, and `InvalidParameters` and `InvalidRequest` for arguments that it does
-        not take.
+        registered job type, `InvalidParameters` and `InvalidRequest` for arguments that it does not
+        take, and `InvalidRequest` once the tasks of the request were started.
         """
+        if self._over:
+            raise InvalidRequest(
+                "the tasks of this request were started when its endpoint returned; start a job in"
+                " what runs later, such as the body of a streaming response"
+            )
         kind = self._horae.registry.resolve(task)
         values = dict(kind.named(args, kwargs)) if args else kwargs
         kind.request.check(kind.type, values)
@@ -65,6 +72,11 @@ class DurableTasks:
 
             self.jobs += await database.in_thread(lambda: database.transact(start_all), Use.CHANGE)
 
+    async def end(self) -> None:
+        """Start what was added, and refuse more, which nothing would start."""
+        self._over = True
+        await self.start()
+
 
 def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[DurableTasks]]:
     """Return a dependency that gives the tasks of a request: `Depends(tasks_of(current_user))`.
@@ -80,7 +92,7 @@ def tasks_of(user: Dependency | None = None) -> Callable[..., AsyncGenerator[Dur
         actor = None if user is None else user_of(user, found)
         added = DurableTasks(horae, None if actor is None else actor.id)
         yield added
-        await added.start()
+        await added.end()
 
     return tasks
 
