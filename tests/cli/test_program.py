@@ -54,6 +54,17 @@ def test_help_shows_brackets(command: str, text: str) -> None:
     assert text in " ".join(shown.stdout.split())
 
 
+def test_streams_that_are_closed_are_opened_before_anything_else() -> None:
+    program = (
+        "import os, sys; from horae.cli.main import open_standard_streams; open_standard_streams();"
+        " opened = os.open(os.devnull, os.O_RDONLY); sys.stderr.isatty(); sys.stdout.write('text');"
+        " sys.exit(0 if opened > 2 else 3)"
+    )
+    command = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, program]
+    closed = subprocess.run(command, check=False)
+    assert closed.returncode == 0
+
+
 def test_a_reader_of_the_output_may_leave() -> None:
     """As in `horae jobs --help | head -1`."""
     reader, writer = os.pipe()

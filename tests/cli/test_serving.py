@@ -106,6 +106,17 @@ def test_readiness_is_printed_once_when_all_are_ready(codes: list[int]) -> None:
     assert codes == [0]
 
 
+def test_a_node_runs_although_nobody_can_read_that_it_is_ready(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def announce() -> None:
+        raise OSError("no space left on device")
+
+    nodes = Pretended(stops=True), Pretended()
+    assert Service(cast("Sequence[Node]", nodes), (), announce).run()
+    assert "cannot be printed: no space left on device" in caplog.text
+
+
 def test_a_process_ends_after_a_signal_although_a_body_blocks_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

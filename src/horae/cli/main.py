@@ -79,11 +79,25 @@ def prepare(
     context.obj = Target(application, database, given)
 
 
+def open_standard_streams() -> None:
+    """Open what a service manager may have closed: stdin, stdout and stderr.
+
+    Otherwise the next connection would get the number of one of them, and whatever is written
+    there.
+    """
+    stderr = 2
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= stderr:
+        os.set_inheritable(descriptor, True)  # noqa: FBT003
+    os.close(descriptor)
+    for name, number in (("stdout", 1), ("stderr", stderr)):
+        if getattr(sys, name) is None:
+            # It stays open until the process ends
+            setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
 def main() -> None:
     """Run the program."""
-    if sys.stdout is None:  # a service manager may start programs with stdout closed
-        # The file stays open until the process ends
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    open_standard_streams()
     if not all(is_storable(argument) for argument in sys.argv):
         complain("an argument is not valid UTF-8 or contains a NUL character")
         sys.exit(WRONG_CALL)

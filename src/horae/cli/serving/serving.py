@@ -114,7 +114,9 @@ class Service:
     async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:
         for ready in (*(node.ready for node in self._nodes), *answering):
             await ready.wait()
-        self._announce()
+        # The disk may be full, or the reader of stdout may be gone.
+        with log.guard("the line that announces the node cannot be printed: %s"):
+            self._announce()
 
     def _stop(self, number: int | None = None) -> None:
         if number is not None:
