@@ -77,7 +77,7 @@ class Horae(Declarations):
         hooks = ApplicationHooks(self, module)
         self.opened = self.make_opened(chosen, registry, hooks)
         self.opening = self.opened.opening
-        super().__init__(registry, hooks, self.opened, self.opened)
+        super().__init__(registry, hooks, self.opened)
         self._nodes = WeakSet["Node"]()
         self._interfaces: list[LazyInterface] = []
 

@@ -57,7 +57,8 @@ class Scene:
     ) -> int:
         """Return how often the worker is woken by this hint."""
         before = self.woken
-        self.peers.receive(Hint(HintKind.WORK, count=count, seed=seed, busy=busy), self.worker)
+        hint = Hint(HintKind.WORK, count=count, seed=seed, busy=busy)
+        self.peers.receive(hint, has_room=self.worker.has_room)
         return self.woken - before
 
 

@@ -28,8 +28,7 @@ def misfits_of(database: Database, declare: Callable[[Horae], Any]) -> list[Misf
     """What does not fit an application with these types."""
     with application(database) as changed:
         declare(changed)
-        waiting = database.autocommit(waiting_sample.sample_of_waiting)
-        return find_misfits(waiting, changed.registry)
+        return find_misfits(database, changed.registry)
 
 
 def before(horae: Horae) -> list[JobId]:

@@ -6,7 +6,7 @@ Most seeds start some of them beside the plain jobs of `application`. `feature_i
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from horae import Group, JobContext, Limit, Snooze, StartOptions, Unique
 from horae.client.jobs import AsyncBodyGroup, BodyGroup, Jobs
@@ -134,9 +134,8 @@ class GroupsOfProcess:
 
 
 for _job_type in app.registry.by_name.values():
-    _job_type.groups = (
-        GroupsOfProcess()
-    )  # in place of the one that would open the database of `app`
+    # In place of the clients that would open the database of `app`.
+    _job_type.clients = cast("Any", GroupsOfProcess())
 
 
 def _starts(jobs: Jobs, operation: Operation) -> list[int]:

@@ -31,7 +31,6 @@ from horae.types.job_type import (
     TYPE_OPTIONS,
     ApiError,
     JobType,
-    Starter,
     Transaction,
     has_hook,
 )
@@ -90,7 +89,6 @@ __all__ = [
     "RuleKeywords",
     "Schedule",
     "Startable",
-    "Starter",
     "Starting",
     "StopsBodies",
     "Timeout",

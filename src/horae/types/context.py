@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from sqlalchemy import Connection
 from typing_extensions import TypeVar
@@ -22,18 +22,6 @@ if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
 ParamsT = TypeVar("ParamsT", default=Any)
 ConnectionT = TypeVar("ConnectionT")
 log = logging.getLogger("horae.job")
-
-
-class BodyGroups(Protocol):
-    """Finds the groups of jobs, for their bodies."""
-
-    def of_body(self, attempt: Attempt, /) -> JobGroup:
-        """Return the group of a job."""
-        ...
-
-    def of_coroutine(self, attempt: Attempt, /) -> AsyncJobGroup:
-        """Return the group of a job whose body is a coroutine."""
-        ...
 
 
 class JobContext(Generic[ParamsT]):
@@ -119,12 +107,14 @@ class JobContext(Generic[ParamsT]):
 
         Raises `HoraeError` if there is none.
         """
-        return self._groups.of_body(self._attempt)
+        group: JobGroup = self._clients.of_body(self._attempt)
+        return group
 
     @cached_property
     def async_group(self) -> AsyncJobGroup:
         """The group, for coroutines."""
-        return self._groups.of_coroutine(self._attempt)
+        group: AsyncJobGroup = self._clients.of_coroutine(self._attempt)
+        return group
 
     @property
     def log(self) -> logging.Logger:
@@ -184,15 +174,15 @@ class JobContext(Generic[ParamsT]):
         return self._attempt.has_transaction
 
     @property
-    def _groups(self) -> BodyGroups:
+    def _clients(self) -> Any:
         job_type = self._attempt.job_type
-        groups: BodyGroups | None = None if job_type is None else job_type.groups
-        if groups is None:
+        clients = None if job_type is None else job_type.clients
+        if clients is None:
             raise HoraeError(
                 f"job type {self.type!r} is registered by no application, so its jobs know no"
                 " groups"
             )
-        return groups
+        return clients
 
     def _there(self, connection: ConnectionT | None, kind: str) -> ConnectionT:
         if connection is None:

@@ -10,9 +10,9 @@ from horae.domain.limits import Limit
 from horae.domain.schedules import calendars_in
 from horae.types.application_hooks import ApplicationHooks, add, around_hook, process_hook
 from horae.types.calendars import CalendarFunction, functions_in
-from horae.types.context import BodyGroups, JobContext
+from horae.types.context import JobContext
 from horae.types.function import JobFunction
-from horae.types.job_type import JobType, Starter
+from horae.types.job_type import Clients, JobType
 from horae.types.keywords import BodyKeywords, JobKeywords
 from horae.types.options import QUEUE_OPTIONS, DeclaredQueue
 from horae.types.registry import Registry
@@ -52,11 +52,9 @@ class Declare(Protocol):
 class Declarations:
     """The decorators of an application, and what they have declared. `Horae` inherits them."""
 
-    def __init__(
-        self, registry: Registry, hooks: ApplicationHooks, groups: BodyGroups, starter: Starter
-    ) -> None:
-        """`groups` finds the groups of the jobs that are declared here; `starter` creates them."""
-        self.registry, self.hooks, self._groups, self._starter = registry, hooks, groups, starter
+    def __init__(self, registry: Registry, hooks: ApplicationHooks, clients: Clients) -> None:
+        """`clients`: those of the job types that are declared here."""
+        self.registry, self.hooks, self._clients = registry, hooks, clients
         self.declared: list[Schedule] = []
 
     @overload
@@ -166,7 +164,7 @@ class Declarations:
 
         Raises `InvalidJobType`, `JobTypeAlreadyRegistered`.
         """
-        job_type.groups, job_type.starter = self._groups, self._starter
+        job_type.clients = self._clients
         self.registry.add(job_type)
 
     def around(self, function: A, /) -> A:

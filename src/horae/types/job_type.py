@@ -34,7 +34,9 @@ from horae.errors import InvalidJobType, InvalidRequest, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
 from horae.types.arguments import LARGEST_NUMBER
-from horae.types.context import BodyGroups, JobContext, ParamsT
+from horae.types.attempt import Attempt
+from horae.types.context import JobContext, ParamsT
+from horae.types.group_access import AsyncJobGroup, JobGroup
 from horae.types.options import (
     StartOptions,
     TimeLimits,
@@ -103,8 +105,10 @@ class Creator(Protocol[Created_co]):
         ...
 
 
-class Starter(Protocol):
-    """The clients of an application that create jobs."""
+class Clients(Protocol):
+    """What an application does for its job types: it creates their jobs, and finds the groups of
+    jobs for their bodies.
+    """
 
     def for_thread(self) -> Creator[Job]:
         """Return the client for threads."""
@@ -112,6 +116,14 @@ class Starter(Protocol):
 
     def for_coroutine(self) -> Creator[Coroutine[Any, Any, Job]]:
         """Return the client for coroutines."""
+        ...
+
+    def of_body(self, attempt: Attempt, /) -> JobGroup:
+        """Return the group of a job."""
+        ...
+
+    def of_coroutine(self, attempt: Attempt, /) -> AsyncJobGroup:
+        """Return the group of a job whose body is a coroutine."""
         ...
 
 
@@ -234,10 +246,8 @@ class JobType(Generic[ParamsT]):
     """What is raised in a body at its soft time limit; a subclass may be caught under another name
     as well.
     """
-    groups: BodyGroups | None = None
-    """Finds the groups of its jobs; set by the application that registers it."""
-    starter: Starter | None = None
-    """Creates jobs of it; set by the application that registers it."""
+    clients: Clients | None = None
+    """Those of the application that registers it, which sets them."""
     queue_backends: Mapping[str, str] = {}
     """The backend of each queue that the settings of the application name."""
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar, Unpack, override
 from horae.domain.jobs import Job
 from horae.errors import InvalidRequest
 from horae.types.context import JobContext
-from horae.types.job_type import Creator, JobType, Starter
+from horae.types.job_type import Clients, Creator, JobType
 from horae.types.options import StartKeywords, StartOptions
 
 B = ParamSpec("B")
@@ -77,14 +77,14 @@ class Startable(Generic[P, R_co]):
 
         It takes what the function takes, without its `JobContext`. Raises what `Jobs.start` raises.
         """
-        return self._create_by(self._starter.for_thread(), args, parameters)
+        return self._create_by(self._clients.for_thread(), args, parameters)
 
     @property
     def aio(self) -> "AsyncStarts[P, R_co]":
         """Start jobs in async code: `await import_csv.aio.start(path=…)`."""
         return AsyncStarts(
             lambda args, parameters: self._create_by(
-                self._starter.for_coroutine(), args, parameters
+                self._clients.for_coroutine(), args, parameters
             )
         )
 
@@ -110,13 +110,13 @@ class Startable(Generic[P, R_co]):
         return NO_OPTIONS
 
     @property
-    def _starter(self) -> Starter:
-        if self._started.starter is None:
+    def _clients(self) -> Clients:
+        if self._started.clients is None:
             raise InvalidRequest(
                 f"job type {self._started.type!r} belongs to no application; declare it with"
                 " @horae.job"
             )
-        return self._started.starter
+        return self._started.clients
 
 
 class WithOptions(Startable[P, R_co]):

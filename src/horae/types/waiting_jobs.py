@@ -1,35 +1,16 @@
 """Pending jobs that cannot run here: their parameters no longer fit, or their type is unknown."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic import ValidationError
 
 from horae.domain.jobs import JobId
 from horae.redaction import cleaner
+from horae.storage.engine import Database
+from horae.storage.jobs import sample_of_waiting
 from horae.types.parameters import ModelParameters, SecretNotOpened, shown_path
 from horae.types.registry import Registry
-
-
-class Waiting(Protocol):
-    """A pending job as it is stored; `params` is JSON text."""
-
-    @property
-    def id(self) -> JobId:
-        """The id of the job."""
-        ...
-
-    @property
-    def type(self) -> str:
-        """The name of its type, which may be unknown here."""
-        ...
-
-    @property
-    def params(self) -> str | None:
-        """Its parameters as JSON text."""
-        ...
 
 
 @dataclass(slots=True)
@@ -45,9 +26,10 @@ class Misfit:
     count: int = 1
 
 
-def find_misfits(waiting: Iterable[Waiting], registry: Registry) -> list[Misfit]:
-    """Return which of these jobs cannot run here, by type."""
+def find_misfits(database: Database, registry: Registry) -> list[Misfit]:
+    """Return which of a sample of the pending jobs cannot run here, by type."""
     found: dict[str, Misfit] = {}
+    waiting = database.autocommit(sample_of_waiting)
     # Validators of applications may be slow.
     end = time.monotonic() + 2.0
     for job in waiting:

@@ -43,7 +43,7 @@ from horae.runtime.liveness.hidden_journals import hidden_journals
 from horae.runtime.node import dead, living, look
 from horae.runtime.timing import JournalTiming
 from horae.storage.engine import DATABASE_ERRORS, Database, file_of, missing_file, shown
-from horae.storage.jobs import owed_hooks, sample_of_waiting
+from horae.storage.jobs import owed_hooks
 from horae.storage.operations import database_error_of
 from horae.storage.operations.doctor import due_work
 from horae.storage.queues import queues
@@ -159,7 +159,7 @@ def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
     )
     yield from together(list(found))
     if horae.registry.by_name:  # else there is no application, and every type is unknown
-        misfits = find_misfits(database.autocommit(sample_of_waiting), horae.registry)
+        misfits = find_misfits(database, horae.registry)
         due = {work.type for work in database.autocommit(due_work)}
         yield from misfit_findings(misfits, alive, due)
     yield from wait_findings(BodyWaits(database, horae.components.live).hindrances())

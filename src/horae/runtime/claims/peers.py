@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from logging import DEBUG
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from horae.domain.cluster import responds
 from horae.domain.jobs import NodeId
@@ -26,15 +26,6 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 ENOUGH: Final = 2
 """Number of nodes that search the tables at their full pace; more nodes search less often each."""
 log = guarded_log("horae.runtime")
-
-
-class ClaimsJobs(Protocol):
-    """The worker of the node."""
-
-    @property
-    def has_room(self) -> bool:
-        """Return whether the worker would claim jobs now."""
-        ...
 
 
 class Peers:
@@ -84,15 +75,18 @@ class Peers:
         """Return the factor by which this node stretches pauses between claims while it is idle."""
         return min(max(1.0, len(self._known.alike) / ENOUGH), self._timing.slowest_poll)
 
-    def receive(self, hint: Hint, worker: ClaimsJobs) -> None:
-        """Let the worker claim if this node responds to the hint. Called on the node's loop."""
+    def receive(self, hint: Hint, *, has_room: bool) -> None:
+        """Let the worker claim if this node responds to the hint. Called on the node's loop.
+
+        `has_room`: whether the worker would claim jobs now.
+        """
         now = time.monotonic()
         self._busy.update(dict.fromkeys(hint.busy, now))
         if hint.seed is None or hint.count is None:
             self._signals.work.send()
             return
         chosen = self._is_chosen(hint.seed, hint.count, now)
-        if not worker.has_room:
+        if not has_room:
             # This costs nothing now: the worker claims when a slot becomes free.
             self._signals.work.send()
             if chosen:

@@ -279,7 +279,7 @@ class Incarnation(BuiltAnewInChild):
 
     def _on_hint(self, hint: Hint) -> None:
         if hint.kind is HintKind.WORK:
-            self._peers.receive(hint, self._worker)
+            self._peers.receive(hint, has_room=self._worker.has_room)
         elif hint.kind is HintKind.ENDED:
             self._peers.receive_ended(hint)
         elif hint.kind is HintKind.SCHEDULES:

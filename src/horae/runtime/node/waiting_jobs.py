@@ -5,7 +5,6 @@ from functools import partial
 from horae.guarded_log import guarded_log
 from horae.runtime.components import Components
 from horae.runtime.node.node_status import living, look
-from horae.storage.jobs import sample_of_waiting
 from horae.types.waiting_jobs import Misfit, find_misfits
 
 log = guarded_log("horae.runtime")
@@ -36,7 +35,7 @@ async def name_misfits(components: Components) -> None:
 
 def _find(components: Components) -> list[Misfit]:
     database = components.database
-    found = find_misfits(database.autocommit(sample_of_waiting), components.registry)
+    found = find_misfits(database, components.registry)
     if all(misfit.problem is not None for misfit in found):
         return found
     alive = living(look(database))
