@@ -435,7 +435,7 @@ def test_a_cancel_and_a_settling_at_once_agree_with_their_answers(database: Data
             ]
         )
         found = job(database, claim.id)
-        if isinstance(cancelled, cancelling.Cancelled):
+        if isinstance(cancelled, cancelling.CancelledJob):
             assert found.state is JobState.CANCELLED
             assert ended == Settled(set(), {claim.id: JobState.CANCELLED})
         else:

@@ -12,7 +12,7 @@ from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs import ON_CANCELLED, reading
-from horae.storage.outcomes import Cancelled, cancelling
+from horae.storage.outcomes import CancelledJob, cancelling
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks, HookThreads
 from horae.wakeup import Hint, HintKind, WakeupChannel
@@ -52,7 +52,7 @@ class JobCanceller:
         shown = with_live_reports(self._live, [job])[0]
         owed = self._hooks.owes(job.type, ON_CANCELLED)
 
-        def cancel(connection: Connection) -> Cancelled | None:
+        def cancel(connection: Connection) -> CancelledJob | None:
             return statement(connection, job.id, who, shown, owed=owed)
 
         def cancel_after_waiting() -> Job:
@@ -72,7 +72,9 @@ class JobCanceller:
             return cancel_after_waiting()
         return self._act_on(job, who, cancelled, may_wait=may_wait)
 
-    def _act_on(self, job: Job, who: str | None, found: Cancelled | None, *, may_wait: bool) -> Job:
+    def _act_on(
+        self, job: Job, who: str | None, found: CancelledJob | None, *, may_wait: bool
+    ) -> Job:
         """Notify the body and the waiting callers after the update; None: the job had ended or is
         gone.
         """

@@ -5,9 +5,9 @@ attempt, its run, its group and its dependents end in one transaction; writing a
 lost answer changes nothing.
 """
 
-from horae.storage.outcomes.cancelling import Cancelled
+from horae.storage.outcomes.cancelling import CancelledJob
 from horae.storage.outcomes.follow_ups import CancelledMember, FollowUps
 from horae.storage.outcomes.settling import Settled
 from horae.storage.outcomes.time_limits import OverdueJob
 
-__all__ = ["Cancelled", "CancelledMember", "FollowUps", "OverdueJob", "Settled"]
+__all__ = ["CancelledJob", "CancelledMember", "FollowUps", "OverdueJob", "Settled"]

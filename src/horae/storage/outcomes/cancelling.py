@@ -54,7 +54,7 @@ CANCEL_UNCLAIMED: Final = CANCEL_PENDING.where(jobs.c.lease == 0)
 CANCEL_PENDING_OF: Final = _cancel_pending.where(jobs.c.schedule_id == bindparam("of_schedule"))
 
 
-class Cancelled(NamedTuple):
+class CancelledJob(NamedTuple):
     """A job that was cancelled, and what followed for those that waited for it."""
 
     job: Job
@@ -68,7 +68,7 @@ def cancel(
     shown: Job | None = None,
     *,
     owed: bool = True,
-) -> Cancelled | None:
+) -> CancelledJob | None:
     """Cancel a pending or started job; return None if it was in another state.
 
     The node stays on the row of a started job until its body has stopped. `shown`: the job as it
@@ -91,7 +91,7 @@ def cancel(
         run_ending.end_runs(connection, {job.id: RunOutcome.CANCELLED}, None)
     elif job.schedule_id is not None:
         writing.mark_stopping(connection, [job.id])
-    return Cancelled(job, follow_ups.report_ids(connection, [job.id]))
+    return CancelledJob(job, follow_ups.report_ids(connection, [job.id]))
 
 
 def cancel_pending(
