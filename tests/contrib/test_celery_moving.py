@@ -258,6 +258,49 @@ def test_settings_that_hold_for_all_tasks_are_comments() -> None:
     assert "# task_ignore_result=True: results are kept" in code
 
 
+def test_what_horae_refuses_is_a_comment_and_the_code_registers() -> None:
+    app = Celery("odd", set_as_current=False)
+    crontab: Any = celery_module("celery.schedules").crontab
+
+    class Shown:
+        def __repr__(self) -> str:
+            return "two\nlines"
+
+    class Local(Exception): ...
+
+    def work(self: int = 1) -> None:
+        """One \x01 line."""
+
+    declared: dict[str, dict[str, Any]] = {
+        "line\nbreak": {},
+        "x" * 300: {},
+        "never": {"expires": 0},
+        "negative": {"autoretry_for": (OSError,), "max_retries": -1},
+        "local": {"autoretry_for": (Local, OSError)},
+        "urgent": {"priority": 10**12},
+        "named": {"queue": "a\nb"},
+    }
+    for name, options in declared.items():
+        app.task(shared=False, name=name, **options)(work)
+    at = {"task": "never", "schedule": 60}
+    app.conf.beat_schedule = {
+        "february": {**at, "schedule": crontab(0, 0, "*", 31, 2)},
+        "options": {**at, "options": {"expires": Shown(), "queue": "", "a\nb": 1}},
+        "named": {**at, "kwargs": {"a b": 1}},
+        "new\nline": at,
+        7: at,
+    }
+    code = code_of(app)
+    jobs = imported("odd_jobs", code)
+    types = {kind.type: kind for kind in jobs.horae.registry}
+    assert types["local"].retry_on == (OSError,)
+    assert types["negative"].max_attempts == 1
+    assert {"7", "named (schedule)", "options"} < {each.name for each in jobs.horae.declared}
+    comments = "\n".join(line for line in code.splitlines() if line.startswith("# "))
+    for said in ("it can never fire", "expires=two lines", "Local is no name of", "priority is 10"):
+        assert said in comments, said
+
+
 def test_names_that_are_alike_stay_apart() -> None:
     app = Celery("twins", set_as_current=False)
 

@@ -71,9 +71,9 @@ def _retries(_app: Any, task: Any, code: TaskCode) -> None:
         code.notes.append("It calls self.retry. Any other error is followed by an attempt as well:")
         code.notes.append("name the errors with retry_on=, or raise horae.Retry in the body.")
     elif Exception not in retried:
-        code.options["retry_on"] = exceptions(retried, code.imports)
+        code.options["retry_on"] = exceptions(retried, code.imports, code.notes)
     if refused := tuple(getattr(task, "dont_autoretry_for", ())):
-        code.options["give_up_on"] = exceptions(refused, code.imports)
+        code.options["give_up_on"] = exceptions(refused, code.imports, code.notes)
 
 
 def _calls_retry(task: Any) -> bool:

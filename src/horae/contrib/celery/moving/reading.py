@@ -12,7 +12,8 @@ from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.moving.crontabs import DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS, field_of
 from horae.contrib.celery.moving.described import ApplicationCode, EntryCode, TaskCode
 from horae.contrib.celery.moving.options import add_options
-from horae.contrib.celery.moving.source import duration, identifier, literal, text
+from horae.contrib.celery.moving.source import duration, identifier, is_name, literal, text
+from horae.contrib.celery.moving.trial import TrialApplication
 from horae.domain.times import Interval
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.types.options import START_OPTIONS
@@ -64,14 +65,16 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
                 instead = f" Instead: {SIGNALS[name]}." if name in SIGNALS else ""
                 notes.append(f"No counterpart: {called} at the signal {name}.{instead}")
     taken = {*RESERVED, *(name.partition(".")[0] for name in app.tasks)}
+    trial = TrialApplication()
     tasks: dict[str, TaskCode] = {}
     for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
-        tasks[name] = _task(app, name, taken)
+        tasks[name] = trial.task(_task(app, name, taken))
     zone = str(app.conf.timezone or "UTC")
     if not app.conf.timezone and not app.conf.enable_utc:
         notes.append("enable_utc=False: Celery used the time zone of the machine. Name it here.")
     entries = [
-        _entry(str(key), entry, tasks, taken, zone) for key, entry in sorted(schedule.items())
+        trial.entry(_entry(str(key), schedule[key], tasks, taken, zone))
+        for key in sorted(schedule, key=str)
     ]
     return ApplicationCode(reference, list(tasks.values()), entries, notes)
 
@@ -81,6 +84,7 @@ def _task(app: Any, name: str, taken: set[str]) -> TaskCode:
     own_name = str(getattr(task, "__qualname__", "") or type(task).__name__).rpartition(".")[2]
     code = TaskCode(function=identifier(own_name, name, taken), name=name)
     taken.add(code.function)
+    code.options["name"] = text(name)
     run: Callable[..., Any] = getattr(task, "_orig_run", task.run)
     documentation = inspect.cleandoc(run.__doc__ or "")  # its own, not that of Celery's class
     code.documentation = documentation.partition("\n")[0].strip()
@@ -107,7 +111,11 @@ def _parameters(run: Callable[..., Any], code: TaskCode) -> list[str]:
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             code.notes.append(f"No counterpart: {stars}{name}. Name each parameter.")
             continue
-        own = f"{name.strip('_')}_" if name in {*START_OPTIONS, "job"} or name[0] == "_" else name
+        own = (
+            f"{name.strip('_')}_"
+            if name in {*START_OPTIONS, "job", "self", "cls"} or name[0] == "_"
+            else name
+        )
         if own != name:
             code.notes.append(f"{name} is a name of Horae's, so the parameter is {own}.")
         passed.append(own if parameter.kind is parameter.POSITIONAL_ONLY else f"{name}={own}")
@@ -149,7 +157,10 @@ def _entry(
             code.notes.append(f"It does not count under the limits of {task.function}.")
         code.imports |= {line for line in task.imports if line.startswith("import ")}
         positional = [literal(value) for value in entry.get("args") or ()]
-        named = {key: literal(value) for key, value in (entry.get("kwargs") or {}).items()}
+        named = {
+            str(key): literal(value) if is_name(str(key)) else None
+            for key, value in (entry.get("kwargs") or {}).items()
+        }
         if None in {*positional, *named.values()}:
             code.notes.append("Its arguments are not JSON: write the call of the task.")
         else:
@@ -159,7 +170,7 @@ def _entry(
     _set_trigger(code, entry.get("schedule"), zone)
     for option, value in (entry.get("options") or {}).items():
         if option in {"queue", "priority"} and (source := literal(value)) is not None:
-            code.options[option] = str(source)
+            code.options[option] = source
         else:
             code.notes.append(f"No counterpart: {option}={value!r} in its options.")
     if entry.get("relative"):

@@ -4,9 +4,13 @@ import ast
 import json
 import keyword
 import re
+import sys
 from collections.abc import Collection, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
+
+LONGEST_FUNCTION: Final = 80
+"""Characters of a function's name, which is also that of its job type without another one."""
 
 
 def identifier(short: str, whole: str, taken: Collection[str]) -> str:
@@ -22,14 +26,24 @@ def identifier(short: str, whole: str, taken: Collection[str]) -> str:
 
 
 def _as_identifier(text: str) -> str:
-    plain = re.sub(r"\W+", "_", text).strip("_") or "task"
-    plain = f"_{plain}" if plain[0].isdigit() else plain
+    plain = re.sub(r"\W+", "_", text).strip("_")[:LONGEST_FUNCTION] or "task"
+    plain = plain if plain.isidentifier() else f"_{plain}"
     return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
+def is_name(given: str) -> bool:
+    """Return whether a text can be the name of an argument."""
+    return given.isidentifier() and not keyword.iskeyword(given)
+
+
 def text(value: str) -> str:
-    """Return a text as a literal in double quotes."""
-    return json.dumps(value, ensure_ascii=False)
+    """Return a text as a literal, in double quotes if its characters can be shown."""
+    return json.dumps(value, ensure_ascii=False) if value.isprintable() else ascii(value)
+
+
+def in_one_line(value: str) -> str:
+    """Return a text for a comment or a docstring of one line, without what cannot be shown."""
+    return " ".join("".join(each if each.isprintable() else " " for each in value).split())
 
 
 def literal(value: Any) -> str | None:
@@ -59,12 +73,25 @@ def duration(value: Any) -> str | None:
     return f'"{seconds:.6f}'.rstrip("0").rstrip(".") + 's"'
 
 
-def exceptions(classes: Iterable[Any], imports: set[str]) -> str:
-    """Return a tuple of exception classes as source, and add the imports that it needs."""
+def _named(given: Any) -> Any:
+    """Return what the module of a class has by its name."""
+    found: Any = sys.modules.get(given.__module__)
+    for name in given.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def exceptions(classes: Iterable[Any], imports: set[str], notes: list[str]) -> str:
+    """Return a tuple of exception classes as source, and add the imports that it needs.
+
+    `notes` get those that cannot be imported.
+    """
     names: list[str] = []
     for each in classes:
         if each.__module__ == "builtins":
             names.append(each.__name__)
+        elif _named(each) is not each:
+            notes.append(f"{each.__qualname__} is no name of {each.__module__}: add it here.")
         else:
             imports.add(f"import {each.__module__}")
             names.append(f"{each.__module__}.{each.__qualname__}")

@@ -8,7 +8,7 @@ from horae.contrib.celery.moving.described import (
     EntryCode,
     TaskCode,
 )
-from horae.contrib.celery.moving.source import text
+from horae.contrib.celery.moving.source import in_one_line, text
 
 HEADER: Final = (
     "Each function calls the code of its Celery task, until you move that code here.",
@@ -54,12 +54,12 @@ def written(application: ApplicationCode) -> str:
 
 
 def _comments(notes: Iterable[str]) -> list[str]:
-    return [f"# {note}" for note in notes]
+    return [f"# {in_one_line(note)}" for note in notes]
 
 
 def _task(task: TaskCode) -> list[str]:
-    options = {"name": text(task.name), **task.options}
-    escaped = task.documentation.replace("\\", "\\\\").replace('"', '\\"')
+    options = task.options
+    escaped = in_one_line(task.documentation).replace("\\", "\\\\").replace('"', '\\"')
     documentation = [f'{INDENT}"""{escaped}"""'] if escaped else []
     body = _not_written(task.name) if task.call is None else f"return {task.call}"
     definition = [f"def {task.function}({', '.join(task.parameters)}) -> Any:"]
