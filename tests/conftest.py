@@ -234,9 +234,12 @@ def migrated_postgres(postgres_server: PostgresServer) -> str:
 
 
 @pytest.fixture(scope="session")
-def reused_databases(postgres_server: PostgresServer, migrated_postgres: str) -> ReusedDatabases:
+def reused_databases(
+    postgres_server: PostgresServer, migrated_postgres: str
+) -> Iterator[ReusedDatabases]:
     """Databases with all tables and no rows; those that one test has emptied are used by the next."""
-    return ReusedDatabases(postgres_server, migrated_postgres)
+    with closing(ReusedDatabases(postgres_server, migrated_postgres)) as databases:
+        yield databases
 
 
 @pytest.fixture(scope="session")

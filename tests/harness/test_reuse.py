@@ -1,6 +1,7 @@
 """A database that a test has used is given to the next one only if nothing but rows has changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -12,8 +13,9 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def databases(postgres_server: PostgresServer, migrated_postgres: str) -> ReusedDatabases:
-    return ReusedDatabases(postgres_server, migrated_postgres)
+def databases(postgres_server: PostgresServer, migrated_postgres: str) -> Iterator[ReusedDatabases]:
+    with closing(ReusedDatabases(postgres_server, migrated_postgres)) as databases:
+        yield databases
 
 
 def used(databases: ReusedDatabases, *statements: str) -> tuple[str, str]:
