@@ -1,8 +1,8 @@
 """Laws of the history: merging, coarsening, which bucket is next, and what a chart is given."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
+from operator import attrgetter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from horae.domain.history import (
     Gauges,
     HistoryBucket,
     Named,
-    StepPart,
+    StoredBucket,
     Window,
     all_together,
     busiest,
@@ -36,6 +36,7 @@ from horae.domain.history import (
 )
 from horae.domain.history.durations import added
 
+everything = attrgetter("everything")
 SHORTEST = timedelta(seconds=LENGTHS[0].seconds)
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 
@@ -183,10 +184,14 @@ def test_a_window_has_at_most_so_many_steps_of_buckets_that_are_kept(
     window = window_of(until - timedelta(seconds=span), until, NOON, points)
     assert window.step % window.stored.seconds == 0
     assert window.start <= until - timedelta(seconds=span)
-    found = points_of([], window)
+    found = points_of([], everything, window)
     assert all(point.figures is None and not point.seconds for point in found)
     assert found[-1].at < until <= found[-1].at + timedelta(seconds=window.step)
     assert len(found) <= points or window.step == 86_400 or window.stored == LENGTHS[-1]
+
+
+def finished(count: int) -> HistoryBucket:
+    return HistoryBucket(Figures(finished=count), Named({}), Named({}))
 
 
 @given(st.sets(st.integers(0, 359), max_size=80), st.integers(1, 5))
@@ -194,49 +199,40 @@ def test_a_gap_is_no_zero_and_nothing_is_counted_twice(
     written: set[int], whole_minutes: int
 ) -> None:
     """Minutes that are complete are there twice: as buckets of a minute, and of ten seconds."""
-    parts = [StepPart(NOON + n * SHORTEST, 10, Figures(finished=1)) for n in written]
+    parts = [StoredBucket(NOON + n * SHORTEST, 10, finished(1)) for n in written]
     for minute in range(whole_minutes):
         inside = [n for n in written if n // 6 == minute]
         if inside:
             start = NOON + timedelta(minutes=minute)
-            parts.append(StepPart(start, 60, Figures(finished=len(inside))))
+            parts.append(StoredBucket(start, 60, finished(len(inside))))
     window = window_of(NOON, NOON + timedelta(hours=1), NOON + timedelta(hours=1), 60)
-    points = points_of(without_overlaps(parts), window)
+    points = points_of(without_overlaps(parts), everything, window)
     assert sum(point.figures.finished for point in points if point.figures) == len(written)
     for number, point in enumerate(points):
         assert (point.figures is None) == all(n // 6 != number for n in written)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A stored bucket."""
-
-    start: datetime
-    seconds: int
-    bucket: HistoryBucket
 
 
 @given(st.lists(buckets, max_size=12))
 def test_a_course_is_what_the_points_of_its_name_are(parts: list[HistoryBucket]) -> None:
     start = floor(NOON, 60)
     stored = [
-        Stored(start + number * timedelta(seconds=10), 10, each)
+        StoredBucket(start + number * timedelta(seconds=10), 10, each)
         for number, each in enumerate(parts)
     ]
     window = Window(start=start, until=start + timedelta(minutes=3), step=60, stored=LENGTHS[0])
     courses = courses_of(stored, lambda bucket: bucket.queues, "abcde", window)
     for name, course in courses.items():
-        named_parts = [
-            StepPart(each.start, 10, figures_of(each.bucket.queues, name, each.bucket.everything))
-            for each in stored
-        ]
-        points = points_of(named_parts, window)
+
+        def of_name(bucket: HistoryBucket, name: str = name) -> Figures | None:
+            return figures_of(bucket.queues, name, bucket.everything)
+
+        points = points_of(stored, of_name, window)
         seen = [None if point.figures is None else point.figures.gauges for point in points]
         assert course.waiting == [None if each is None else each.waiting for each in seen]
         assert course.ended == [
             None if point.figures is None else point.figures.ended for point in points
         ]
-        whole = merged([part.figures for part in named_parts if part.figures is not None])
+        whole = merged([found for each in parts if (found := of_name(each)) is not None])
         assert course.seconds == sum(point.seconds for point in points)
         assert (course.finished, course.failed, course.cancelled, course.waits, course.runs) == (
             whole.finished,

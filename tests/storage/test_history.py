@@ -12,10 +12,11 @@ from horae.domain.history import (
     Gauges,
     HistoryBucket,
     Named,
+    StoredBucket,
     floor,
 )
 from horae.storage.engine.database import Database
-from horae.storage.history import HistoryProgress, StoredBucket, counting, writing
+from horae.storage.history import HistoryProgress, counting, writing
 from horae.storage.queues import queues
 from tests.storage.arrange import age, at_once, claimed, failure, running, settled, started, success
 

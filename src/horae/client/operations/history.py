@@ -16,7 +16,7 @@ from horae.domain.history import (
     HistoryBucket,
     Named,
     Point,
-    StepPart,
+    StoredBucket,
     Window,
     courses_of,
     figures_of,
@@ -27,7 +27,7 @@ from horae.domain.history import (
 from horae.domain.times import Duration, parse_duration
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.storage.engine import Reads
-from horae.storage.history import HistoryProgress, StoredBucket, writing
+from horae.storage.history import HistoryProgress, writing
 from horae.storage.operations import RecentDeployment, failures
 
 RECENT: Final = timedelta(minutes=5)
@@ -212,9 +212,7 @@ def series(
         start=window.start,
         until=_recorded(stored, window),
         step_seconds=window.step,
-        points=points_of(
-            [StepPart(each.start, each.seconds, figures(each.bucket)) for each in stored], window
-        ),
+        points=points_of(stored, figures, window),
     )
 
 

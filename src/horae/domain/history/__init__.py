@@ -13,13 +13,11 @@ from horae.domain.history.buckets import (
     CATCH_UP,
     LENGTHS,
     SETTLED_AFTER,
-    Covered,
     Length,
     closed_by,
     floor,
     next_bucket,
     seconds_until_next,
-    without_overlaps,
 )
 from horae.domain.history.durations import BOUNDS, Durations, percentile, slot_of
 from horae.domain.history.figures import (
@@ -44,12 +42,13 @@ from horae.domain.history.series import (
     MOST_POINTS,
     Course,
     Point,
-    StepPart,
+    StoredBucket,
     Window,
     courses_of,
     figures_of,
     points_of,
     window_of,
+    without_overlaps,
 )
 
 __all__ = [
@@ -63,7 +62,6 @@ __all__ = [
     "MOST_POINTS",
     "SETTLED_AFTER",
     "Course",
-    "Covered",
     "Durations",
     "Ended",
     "Figures",
@@ -73,7 +71,7 @@ __all__ = [
     "Named",
     "Point",
     "Seen",
-    "StepPart",
+    "StoredBucket",
     "Window",
     "all_together",
     "behind_since",

@@ -1,10 +1,10 @@
 """Which bucket is written next, which longer ones it completes, and which are kept."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -80,40 +80,3 @@ def closed_by(reached: datetime | None, bucket: datetime) -> Iterator[tuple[int,
                 reached is None or start + whole > reached or reached > end
             ):
                 yield part.seconds, length, start
-
-
-class Covered(Protocol):
-    """Anything that covers a time."""
-
-    @property
-    def start(self) -> datetime:
-        """Its beginning."""
-        ...
-
-    @property
-    def seconds(self) -> int:
-        """Its length."""
-        ...
-
-
-C = TypeVar("C", bound=Covered)
-
-
-def without_overlaps(buckets: Sequence[C]) -> list[C]:
-    """Return the buckets without those that lie in a longer one, in the order of time."""
-    lengths = sorted({each.seconds for each in buckets}, reverse=True)
-    taken: dict[int, set[datetime]] = {length: set() for length in lengths}
-    for each in buckets:
-        taken[each.seconds].add(each.start)
-    return sorted(
-        (
-            each
-            for each in buckets
-            if not any(
-                floor(each.start, length) in taken[length]
-                for length in lengths
-                if length > each.seconds
-            )
-        ),
-        key=lambda each: each.start,
-    )

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
-from horae.domain.history.buckets import LENGTHS, Covered, Length, floor
+from horae.domain.history.buckets import LENGTHS, Length, floor
 from horae.domain.history.figures import Figures, Gauges, HistoryBucket, Named, merged
 
 STEPS: Final = (
@@ -35,12 +35,12 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class StepPart:
-    """The figures of one stored bucket; None: they are not known, because others were busier."""
+class StoredBucket:
+    """A bucket of `seconds` from `start`."""
 
     start: datetime
     seconds: int
-    figures: Figures | None
+    bucket: HistoryBucket
 
 
 @dataclass(slots=True)
@@ -113,13 +113,24 @@ def figures_of(parts: Named, name: str, everything: Figures) -> Figures | None:
     return Figures(gauges=None if everything.gauges is None else Gauges())
 
 
-class DatedBucket(Covered, Protocol):
-    """A bucket of a time."""
-
-    @property
-    def bucket(self) -> HistoryBucket:
-        """Its figures."""
-        ...
+def without_overlaps(buckets: Sequence[StoredBucket]) -> list[StoredBucket]:
+    """Return the buckets without those that lie in a longer one, in the order of time."""
+    lengths = sorted({each.seconds for each in buckets}, reverse=True)
+    taken: dict[int, set[datetime]] = {length: set() for length in lengths}
+    for each in buckets:
+        taken[each.seconds].add(each.start)
+    return sorted(
+        (
+            each
+            for each in buckets
+            if not any(
+                floor(each.start, length) in taken[length]
+                for length in lengths
+                if length > each.seconds
+            )
+        ),
+        key=lambda each: each.start,
+    )
 
 
 _NOTHING: Final = Figures()
@@ -127,7 +138,7 @@ _NONE_SEEN: Final = Gauges()
 
 
 def courses_of(
-    buckets: Sequence[DatedBucket],
+    buckets: Sequence[StoredBucket],
     parts: Callable[[HistoryBucket], Named],
     names: Iterable[str],
     window: Window | None = None,
@@ -153,18 +164,24 @@ def courses_of(
     return courses
 
 
-def points_of(parts: Iterable[StepPart], window: Window) -> list[Point]:
-    """Return the steps of a window, the earliest first, with a point for each."""
+def points_of(
+    buckets: Iterable[StoredBucket],
+    figures: Callable[[HistoryBucket], Figures | None],
+    window: Window,
+) -> list[Point]:
+    """Return the steps of a window, the earliest first, with a point for each.
+
+    `figures`: those to show; None: they are not known, because others were busier.
+    """
     step = timedelta(seconds=window.step)
     count = -((window.start - window.until) // step)
-    by_step: dict[int, list[StepPart]] = defaultdict(list)
-    for part in parts:
-        by_step[(part.start - window.start) // step].append(part)
+    by_step: dict[int, list[tuple[int, Figures]]] = defaultdict(list)
+    for each in buckets:
+        if (known := figures(each.bucket)) is not None:
+            by_step[(each.start - window.start) // step].append((each.seconds, known))
     points: list[Point] = []
     for n in range(count):
-        known = [
-            (part.seconds, part.figures) for part in by_step.get(n, ()) if part.figures is not None
-        ]
-        figures = merged([each for _, each in known]) if known else None
-        points.append(Point(window.start + n * step, sum(seconds for seconds, _ in known), figures))
+        parts = by_step[n]
+        whole = merged([part for _, part in parts]) if parts else None
+        points.append(Point(window.start + n * step, sum(seconds for seconds, _ in parts), whole))
     return points

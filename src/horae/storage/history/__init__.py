@@ -7,14 +7,13 @@ written again is the same.
 
 from horae.storage.history.counting import HeldCount, OpenWork, QueueSettings
 from horae.storage.history.tables import history, history_state
-from horae.storage.history.writing import HistoryProgress, StoredBucket
+from horae.storage.history.writing import HistoryProgress
 
 __all__ = [
     "HeldCount",
     "HistoryProgress",
     "OpenWork",
     "QueueSettings",
-    "StoredBucket",
     "history",
     "history_state",
 ]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -28,6 +27,7 @@ from horae.domain.history import (
     HistoryBucket,
     Length,
     Named,
+    StoredBucket,
     closed_by,
     floor,
     merged_buckets,
@@ -62,15 +62,6 @@ class HistoryProgress(NamedTuple):
     reached: datetime | None
     behind: Mapping[str, datetime]
     any_open: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class StoredBucket:
-    """A bucket of `seconds` from `start`."""
-
-    start: datetime
-    seconds: int
-    bucket: HistoryBucket
 
 
 _clock = select(database_now().label("now")).subquery("clock")
