@@ -389,14 +389,21 @@ class AsyncHorae:
 
 
 def _calling_module() -> tuple[str, str]:
-    """Return the module that made the application, as named in `sys.modules` or by its file."""
+    """Return the module that made the application, by its name in `sys.modules` and by that under
+    which others import it.
+    """
     # collections.namedtuple and logging find their callers in the same way.
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     while frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), Horae):
         assert frame.f_back is not None  # somebody has made the object of the subclass
         frame = frame.f_back
     name: str = frame.f_globals.get("__name__", "app")
-    return name, Path(frame.f_code.co_filename).stem if name == "__main__" else name
+    if name != "__main__":
+        return name, name
+    # `python -m shop.app` knows the name by which other programs import the module; without it
+    # both would deploy its schedules, and each schedule would run twice.
+    spec = frame.f_globals.get("__spec__")
+    return name, Path(frame.f_code.co_filename).stem if spec is None else spec.name
 
 
 def _check_authenticate(given: object) -> None:

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import runpy
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -293,6 +294,20 @@ def test_a_module_that_is_loaded_again_may_have_moved_its_functions(
 def test_the_module_is_the_one_that_made_the_application() -> None:
     assert Horae("sqlite:///never-opened.db").module == __name__
     assert Horae("sqlite:///never-opened.db", module="other").module == "other"
+
+
+def test_a_module_that_is_run_has_the_name_by_which_others_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rota_package" / "rota.py"
+    file.parent.mkdir()
+    file.write_text("from horae import Horae\nhorae = Horae('sqlite:///never-opened.db')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    named = runpy.run_module(
+        "rota_package.rota", run_name="__main__"
+    )  # python -m rota_package.rota
+    assert named["horae"].module == "rota_package.rota"
+    assert runpy.run_path(str(file), run_name="__main__")["horae"].module == "rota"
 
 
 def test_a_second_decorator_on_one_function_is_refused(shop: Horae) -> None:
