@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -97,6 +98,13 @@ class Running:
             assert line, self.log
             self.log += line
         self.log += line
+
+    def insist(self, number: signal.Signals) -> None:
+        """Send a signal again and again until the process has ended."""
+        while self.process.poll() is None:
+            self.signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.05)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

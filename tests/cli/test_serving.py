@@ -1,6 +1,7 @@
 """Several nodes in one process: if one fails, the others end in order."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -133,3 +134,24 @@ def test_a_process_ends_after_a_signal_although_a_body_blocks_the_loop(
 
     assert serve(Blocked())[0]
     assert len(bounds) == 2  # the other is that of an end in order
+
+
+@pytest.mark.parametrize(("one_order", "exits"), [(3600.0, []), (0.0, [128 + signal.SIGTERM])])
+def test_signals_to_the_process_and_to_its_group_are_one_order(
+    monkeypatch: pytest.MonkeyPatch, one_order: float, exits: list[int]
+) -> None:
+    """As `timeout` sends them."""
+    monkeypatch.setattr(serving, "ONE_ORDER", one_order)
+    hear: list[Callable[[int], None]] = []
+    monkeypatch.setattr(serving, "listen", hear.append)
+    exited: list[int] = []
+    monkeypatch.setattr(os, "_exit", exited.append)
+
+    class Signalled(Pretended):
+        async def run(self) -> None:
+            for _ in range(2):
+                hear[0](signal.SIGTERM)
+            await super().run()
+
+    assert serve(Signalled())[0]
+    assert exited == exits

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 LAST_RESORT: Final = 4.8
 """Seconds that the process may take to exit after the grace period, and after its nodes stopped."""
+ONE_ORDER: Final = 0.25
+"""Seconds within which further signals are part of the first order.
+
+A terminal signals the whole process group, and so do `timeout` and some process managers, after
+they have signalled the process itself.
+"""
 SETTLED: Final = (
     b"all jobs are settled, but a thread or task of theirs does not end: exiting without waiting"
     b" for it\n"
@@ -56,7 +62,7 @@ class Service:
         self._announce = announce
         self._ordered_to_stop = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ordered = False
+        self._ordered_at: float | None = None
         self.failed = False
 
     def run(self) -> bool:
@@ -67,7 +73,7 @@ class Service:
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
-        if self._ordered:  # the signal arrived before the loop existed
+        if self._ordered_at is not None:  # the signal arrived before the loop existed
             return
         closing = asyncio.Event()
         answering = [asyncio.Event() for _ in self._servers]
@@ -132,13 +138,15 @@ class Service:
         end_for_certain(int(self.failed), grace + LAST_RESORT, LATE)
 
     def _on_signal(self, number: int) -> None:
-        if self._ordered:
+        if self._ordered_at is not None:
+            if time.monotonic() - self._ordered_at < ONE_ORDER:
+                return
             os.write(
                 2,
                 b"second signal: exiting at once; other nodes will rescue the jobs that ran here\n",
             )
             os._exit(128 + number)
-        self._ordered = True
+        self._ordered_at = time.monotonic()
         if self._loop is not None:
             # Not on the loop, because a body may block it.
             self._end_after_grace()
