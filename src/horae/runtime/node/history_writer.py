@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -26,10 +27,11 @@ from horae.runtime.node.node_status import living, look
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HistoryTiming
 from horae.storage.engine import Database
-from horae.storage.history import OpenWork, counting, writing
+from horae.storage.history import OpenWork, QueueSettings, counting, writing
 from horae.storage.nodes import NodeView
 
 _LENGTH: Final = timedelta(seconds=LENGTHS[0].seconds)
+_NO_SETTINGS: Final = QueueSettings(paused=False, concurrency_limit=None, backend=None)
 
 
 class HistoryWriter:
@@ -92,48 +94,41 @@ class HistoryWriter:
         return self._seen
 
 
+@dataclass(slots=True)
+class _Load:
+    waiting: int = 0
+    lateness: float = 0.0
+    used: int = 0
+
+    def gauges(self, slots: int | None) -> Gauges:
+        return Gauges(
+            waiting=self.waiting, lateness=self.lateness, slots=slots, slots_used=self.used
+        )
+
+
 def seen_in(work: OpenWork, alive: Sequence[NodeView], ended: Ended) -> Seen:
     """Return what is seen of the open jobs, and the slots for what has jobs or had some lately."""
-    waiting_in, waiting_of = defaultdict[str, int](int), defaultdict[str, int](int)
-    late_in, late_of = defaultdict[str, float](float), defaultdict[str, float](float)
-    used_in, used_of = defaultdict[str, int](int), defaultdict[str, int](int)
+    everything = _Load()
+    by_queue, by_type = defaultdict[str, _Load](_Load), defaultdict[str, _Load](_Load)
     for due in work.due:
-        waiting_in[due.queue] += due.count
-        waiting_of[due.type] += due.count
-        settings = work.settings.get(due.queue)
-        if not work.everything_is_paused and not (settings and settings.paused):
-            late_in[due.queue] = max(late_in[due.queue], due.oldest)
-            late_of[due.type] = max(late_of[due.type], due.oldest)
+        is_paused = work.everything_is_paused or work.settings.get(due.queue, _NO_SETTINGS).paused
+        for load in (everything, by_queue[due.queue], by_type[due.type]):
+            load.waiting += due.count
+            if not is_paused:
+                load.lateness = max(load.lateness, due.oldest)
     for held in work.held:
-        used_in[held.queue] += held.count
-        used_of[held.type] += held.count
+        for load in (everything, by_queue[held.queue], by_type[held.type]):
+            load.used += held.count
     workers = [view for view in alive if view.is_worker or view.is_backend_worker]
-    queues = {*waiting_in, *used_in, *ended.queues}
-    types = {*waiting_of, *used_of, *ended.types}
     return Seen(
-        Gauges(
-            waiting=sum(waiting_in.values()),
-            lateness=max(late_in.values(), default=0.0),
-            slots=_slots(workers),
-            slots_used=sum(used_in.values()),
-        ),
+        everything.gauges(_slots(workers)),
         {
-            name: Gauges(
-                waiting=waiting_in[name],
-                lateness=late_in[name],
-                slots=_slots_of_queue(name, work, workers),
-                slots_used=used_in[name],
-            )
-            for name in queues
+            name: by_queue[name].gauges(_slots_of_queue(name, work, workers))
+            for name in {*by_queue, *ended.queues}
         },
         {
-            name: Gauges(
-                waiting=waiting_of[name],
-                lateness=late_of[name],
-                slots=_slots(view for view in workers if view.knows(name)),
-                slots_used=used_of[name],
-            )
-            for name in types
+            name: by_type[name].gauges(_slots(view for view in workers if view.knows(name)))
+            for name in {*by_type, *ended.types}
         },
     )
 
@@ -143,13 +138,11 @@ def _slots(nodes: Iterable[NodeView]) -> int:
 
 
 def _slots_of_queue(name: str, work: OpenWork, workers: Sequence[NodeView]) -> int:
-    settings = work.settings.get(name)
-    backend = None if settings is None else settings.backend
+    settings = work.settings.get(name, _NO_SETTINGS)
     slots = _slots(
         view
         for view in workers
-        if view.serves(name)
-        or (view.is_backend_worker and backend is not None and backend in (view.queues or ()))
+        if view.serves(name) or (view.is_backend_worker and settings.backend in (view.queues or ()))
     )
-    limit = None if settings is None else settings.concurrency_limit
+    limit = settings.concurrency_limit
     return slots if limit is None else min(slots, limit)
