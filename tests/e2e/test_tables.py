@@ -114,6 +114,20 @@ def test_an_import_that_is_cancelled_in_the_middle_leaves_no_rows(
 
 
 @ON_SQLITE
+def test_a_refusal_is_shown_while_its_reason_lasts(
+    alice: Page, faults: Faults, many_cities: Path
+) -> None:
+    job = begin_import(alice, many_cities)
+    wait_until(lambda: percent(job) > 1)
+    alice.get_by_label("Or import a CSV").set_input_files(many_cities)
+    refusal = alice.get_by_text("Your last import still runs")
+    expect(refusal).to_be_visible()
+    cancel(job)
+    expect(refusal).to_have_count(0)
+    faults.forgive()
+
+
+@ON_SQLITE
 def test_a_progress_bar_continues_after_a_reload(alice: Page, many_cities: Path) -> None:
     job = begin_import(alice, many_cities)
     wait_until(lambda: percent(job) > 1)
