@@ -32,6 +32,11 @@ function cellsOf(job: ListedJob): string[] {
 afterEach(() => void vi.useRealTimers())
 
 describe('the list of jobs', () => {
+  it('says what a change of many jobs was refused', () => {
+    const job = { ...jobOf(1, 'finished', { type: 'horae.bulk' }), refused: 50 }
+    expect(cellsOf(job)[2]).toBe('50 refused')
+  })
+
   it('shows when and why a job is tried again, and no duration meanwhile', () => {
     const cells = cellsOf(
       jobOf(1, 'pending', {
