@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from horae import Horae, InvalidJobType, JobDoesNotExist, JobState, JobType
+from horae import Horae, InvalidJobType, JobDoesNotExist, JobState, JobType, Results
 from horae.domain.jobs.job import JobState as State
 from horae.domain.jobs.job import finished
 from horae.domain.jobs.retention import KEPT_FOR_WAITING, KeptFor, Retention, kept_for
@@ -25,7 +25,7 @@ from horae.storage.jobs.owed_hooks import EVER
 from horae.storage.outcomes import settling
 from horae.types.hooks.hooks import Hooks
 from tests.harness.applications import ELSEWHERE, claim_as_another_node, execute, rows
-from tests.harness.nodes import running_node, until
+from tests.harness.nodes import running_node, until, until_state
 from tests.harness.waiting import Record
 
 QUICKLY = Timing(hooks=HookTiming(gone_every=0.05, look_every=0.05))
@@ -159,6 +159,30 @@ async def test_members_of_a_group_stay_until_the_job_after_it_has_ended(horae: H
         ended_before(horae, 60)
         horae.jobs.clean_up()
         assert len(stored(horae)) >= 3
+
+
+async def test_a_job_stays_until_those_after_it_have_ended(horae: Horae) -> None:
+    @horae.job(keep=None)
+    def part(number: int) -> int:
+        return number
+
+    @horae.job
+    def combine(parts: Results[int]) -> list[int]:
+        return parts
+
+    gate = horae.jobs.start(part, number=2, delay="1h")
+    early = horae.jobs.start(part, number=1)
+    async with running_node(horae, timing=QUICKLY):
+        await until_state(horae, early.id, "finished")
+        late = horae.jobs.start(combine, after=[early, gate])
+        ended_before(horae, 60)
+        horae.jobs.clean_up()
+        assert early.id in stored(horae)
+        horae.jobs.reschedule(gate.id, delay="0s")
+        assert await horae.aio.jobs.wait(late.id, timeout="20s") == [2, 1]
+        ended_before(horae, 60, "part")
+        horae.jobs.clean_up()
+        assert stored(horae) == {late.id}
 
 
 REFUSED: list[tuple[Any, str]] = [

@@ -38,7 +38,7 @@ from horae.storage.engine import (
     readable,
     seconds_ago,
 )
-from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import HAS_ENDED, jobs
 
@@ -99,6 +99,12 @@ _awaited = (
     )
     .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
 )
+_waiting: Final = jobs.alias("waiting")
+_waits_for_it = (
+    select(_waiting.c.id)
+    .select_from(dependencies.join(_waiting, _waiting.c.id == dependencies.c.job_id))
+    .where(dependencies.c.after_id == jobs.c.id, _waiting.c.finished_at.is_(None))
+)
 _since: Final = bindparam("since", type_=Instant())
 # This is the order of an index. Ordered by id, each batch would read all that is to be deleted.
 PAST_KEEPING: Final = (
@@ -108,8 +114,9 @@ PAST_KEEPING: Final = (
         jobs.c.finished_at >= func.coalesce(cast(_since, Instant()), seconds_ago("oldest")),
         or_(jobs.c.finished_at > cast(_since, Instant()), jobs.c.id > bindparam("after")),
         member_of(jobs.c.state, "states"),
-        # The job after a group still has to read the results of its members.
+        # The job after a group, or after this one, still has to read the results.
         or_(jobs.c.group_id.is_(None), ~_awaited.exists()),
+        ~_waits_for_it.exists(),
         jobs.c.node_id.is_(None),
         jobs.c.hook_owed.is_(None),
         member_of(jobs.c.type, "types"),
