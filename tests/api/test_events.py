@@ -1,6 +1,7 @@
 """The stream of events: who receives which changes, and what a client receives after an interruption."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -11,11 +12,15 @@ from typing_extensions import override
 
 from horae import Horae, Job, JobContext, JobType
 from horae.api.application import HttpInterface
+from horae.api.stream.sources import JobSource
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
 from horae.api.stream.watch import Change, JobWatch
+from horae.api.views import JobViews
 from horae.client.jobs.jobs import JobPage, Jobs
 from horae.live.store import LiveReport
 from horae.storage.engine.database import Database
+from horae.storage.outcomes import cancelling
+from horae.wakeup import Hint, HintKind
 from tests.api.clients import Client, application_of, give
 from tests.api.streams import listening
 from tests.api.tables import add_types
@@ -187,6 +192,26 @@ async def test_a_change_during_a_query_is_reported_once(horae: Horae) -> None:
     assert told is not None
     assert [(each.change, each.job.id) for each in told] == [(Change.ENDED, job.id)]
     assert watch.changes(lambda _: True) == []
+
+
+async def test_an_end_that_was_committed_late_is_reported(horae: Horae) -> None:
+    """As one of a request of Django that goes on for seconds after it has cancelled a job."""
+    components = horae.components
+    source = JobSource(
+        JobWatch(components, horae.jobs, JobWatchTiming(late=0.0)),
+        JobViews(components.database, horae.registry),
+    )
+    assert source.poll(lambda _: True) == []
+    job = horae.jobs.start("rebuild_index")
+    assert len(source.poll(lambda _: True) or ()) == 1
+    with components.database.engine.begin() as connection:
+        cancelling.cancel(connection, job.id, None)
+        for _ in range(JobWatchTiming().new_for):
+            assert source.poll(lambda _: True) == []
+    source.on_hint(Hint(HintKind.ENDED, (job.id,)))
+    found = source.poll(lambda _: True) or []
+    assert [json.loads(each.data)["change"] for each in found] == ["ended"]
+    assert source.poll(lambda _: True) == []
 
 
 @pytest.fixture

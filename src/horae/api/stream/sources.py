@@ -43,7 +43,9 @@ class JobSource:
         self._watch, self._views = watch, views
 
     def on_hint(self, hint: Hint) -> None:
-        """Ignore hints: a poll finds every change."""
+        """Remember jobs that have ended; a poll finds most of them without a hint."""
+        if hint.kind is HintKind.ENDED:
+            self._watch.on_ended(hint.job_ids)
 
     def poll(self, wanted: Wanted) -> list[Update] | None:
         """Return what has changed since the previous poll."""

@@ -48,6 +48,13 @@ class JobWatch:
         self._held: Collection[JobId] = ()
         self._newest: deque[JobId] = deque(maxlen=timing.new_for)
         self._since: datetime | None = None
+        self._hinted: deque[JobId] = deque(maxlen=timing.rows)
+
+    def on_ended(self, job_ids: Collection[JobId]) -> None:
+        """Look at jobs that a hint names: they may have ended in a transaction that was committed
+        so late that a poll does not find them. Called on any thread.
+        """
+        self._hinted.extend(job_ids)
 
     def changes(self, wanted: Wanted) -> list[ChangedJob] | None:
         """Return the jobs changed since the last call: none at first, None if too many."""
@@ -62,7 +69,8 @@ class JobWatch:
         self._since = scan.now
         self._newest.append(scan.newest)
         before, self._versions = self._versions, dict(scan.versions)
-        released = [job_id for job_id in self._held if job_id not in scan.versions]
+        hinted = {self._hinted.popleft() for _ in range(len(self._hinted))}
+        released = [job_id for job_id in {*self._held, *hinted} if job_id not in scan.versions]
         self._held = scan.held
         running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
         reports = self._reports
