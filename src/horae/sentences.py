@@ -323,6 +323,11 @@ def counted(count: int, one: str) -> str:
     return f"{count:,} {one if count == 1 else one + 's'}"
 
 
+def rounded(number: float) -> str:
+    """Return a number with at least three of its digits: `3,560`, `17.2`, `0.05`."""
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}"  # noqa: PLR2004 - three digits
+
+
 def sentence_of(error: Exception) -> str:
     """Return the text of an error; it is a `Sentence` if the error was made with one."""
     text: object = error.args[0] if error.args else ""

@@ -21,7 +21,7 @@ from horae.domain.jobs import (
 from horae.domain.jobs.stored_texts import quarantine_text
 from horae.domain.times import parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, JobNotRetryable
-from horae.sentences import Sentence, SentenceCode, invalid_value, sentence_of
+from horae.sentences import Sentence, SentenceCode, invalid_value, rounded, sentence_of
 
 SOURCE: Final = Path(horae.__file__).parent
 TEXTS: Final = Path(__file__).parents[2] / "web/app/src/texts"
@@ -163,3 +163,10 @@ def test_what_others_have_stored_is_no_sentence(text: str | None) -> None:
     read = stored_text(text)
     assert read == text
     assert not isinstance(read, Sentence)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.0, "0"), (0.0514, "0.0514"), (99.96, "100"), (3560.4, "3,560")]
+)
+def test_a_number_is_rounded_without_an_exponent(number: float, text: str) -> None:
+    assert rounded(number) == text

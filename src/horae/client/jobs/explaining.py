@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why, stored_text
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.sentences import Sentence, SentenceCode
+from horae.sentences import Sentence, SentenceCode, rounded
 from horae.storage.engine import LATEST, Database
 from horae.storage.jobs import waiting_reason
 from horae.storage.operations import change_log
@@ -98,7 +98,7 @@ def _estimate(
             least = "at least; " if waiting.ahead_is_least else ""
             after = timedelta(seconds=(ahead + 1) / pace)
             return _later(now, after), Sentence(
-                f"{least}{pace * 60:,.3g} such jobs ended a minute lately",
+                f"{least}{rounded(pace * 60)} such jobs ended a minute lately",
                 SentenceCode.RECKONED_BY_PACE,
                 per_minute=pace * 60,
                 at_least=waiting.ahead_is_least,

@@ -13,6 +13,7 @@ from horae.errors import InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport
 from horae.quoting import quoted
+from horae.sentences import rounded
 from horae.storage.jobs import OWED_BY
 from horae.types import Attempt, JobType, has_hook
 from horae.types.logs import shown_error
@@ -80,7 +81,7 @@ def _log_failure(
 ) -> None:
     """Log a failed attempt, with the stored traceback, from which secrets are removed."""
     retried = settlement.state is JobState.PENDING
-    then = f" and will be retried in {settlement.delay:.3g} s" if retried else ", for good"
+    then = f" and will be retried in {rounded(settlement.delay)} s" if retried else ", for good"
     record = log.logger.makeRecord(
         log.name,
         logging.ERROR,
