@@ -619,7 +619,10 @@ class TestTransactions:
         performed = await executor.start_claim(
             process_bodies.insert_row.job_type, claim
         ).performed()
-        assert (performed.settlement, performed.already) == (None, False)
+        assert not performed.already
+        assert performed.settlement is not None
+        # So it ends nothing: the job has another lease by now.
+        assert performed.settlement.lease == claim.lease
         assert (effects(executor), state(executor, claim)) == (0, JobState.STARTED)
 
 
