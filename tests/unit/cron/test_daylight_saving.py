@@ -19,7 +19,11 @@ def fires(
     """All fires of one local day, with offset."""
     cron = CronExpression.parse(text, timezone=zone, dst_gap=gap, dst_fold=fold)
     start = datetime.fromisoformat(day).replace(tzinfo=UTC) - timedelta(days=1)
-    listed = [f"{fire:%Y-%m-%d %H:%M:%S%z}" for fire in cron.upcoming(start, 2000)]
+    listed: list[str] = []
+    fire = cron.next_after(start)
+    while fire is not None and fire - start < timedelta(days=3):
+        listed.append(f"{fire:%Y-%m-%d %H:%M:%S%z}")
+        fire = cron.next_after(fire)
     return [
         fire[11:].replace(":00+", "+").replace(":00-", "-") for fire in listed if fire[:10] == day
     ]
@@ -157,14 +161,14 @@ def test_every_hour_of_the_wall_fires_once_a_year_but_for_the_changes(
     quarter_to = CronExpression.parse(
         f"45 {hours} * * *", timezone=zone, dst_gap=gap, dst_fold=fold
     )
-    start, end = (datetime(year, 1, 1, tzinfo=ZoneInfo(zone)) for year in (2021, 2031))
-    listed = [fire for fire in quarter_to.upcoming(start, 100_000) if fire < end]
-    every_hour = 24 * (datetime(2031, 1, 1, tzinfo=UTC) - datetime(2021, 1, 1, tzinfo=UTC)).days
+    start, end = (datetime(year, 1, 1, tzinfo=ZoneInfo(zone)) for year in (2021, 2023))
+    listed = [fire for fire in quarter_to.upcoming(start, 20_000) if fire < end]
+    every_hour = 24 * (datetime(2023, 1, 1, tzinfo=UTC) - datetime(2021, 1, 1, tzinfo=UTC)).days
     # Of Lord Howe's missing half hour from 02:00, 02:45 is not a part.
-    missing = 0 if zone == "Australia/Lord_Howe" or gap == "shift" else 10
-    assert len(listed) == every_hour - missing + (10 if fold == "both" else 0)
+    missing = 0 if zone == "Australia/Lord_Howe" or gap == "shift" else 2
+    assert len(listed) == every_hour - missing + (2 if fold == "both" else 0)
     odd = [fire for fire in listed if fire.minute != 45]
-    assert len(odd) == (0 if zone == "Australia/Lord_Howe" or gap == "skip" else 10)
+    assert len(odd) == (0 if zone == "Australia/Lord_Howe" or gap == "skip" else 2)
 
 
 def test_hourly_at_half_past_loses_nothing_in_a_half_hour_zone() -> None:
