@@ -21,8 +21,10 @@ from tests.harness.background import Background
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.node_processes import NodeProcess, wait_until
 
-BATCH: Final = 5
+BATCH: Final = 2
 """Jobs of each type that are started at a time."""
+MEASURED_BATCH: Final = 5
+"""The same for a measurement, which has the machine to itself."""
 EVERY: Final = "1s"
 """The interval of schedules."""
 PAUSE: Final = 0.1
@@ -76,9 +78,9 @@ class RollingRestart:
 class Load(Background):
     """Starts jobs in a thread until its block ends."""
 
-    def __init__(self, horae: Horae, types: Sequence[str]) -> None:
+    def __init__(self, horae: Horae, types: Sequence[str], batch: int) -> None:
         super().__init__()
-        self._horae, self._types = horae, types
+        self._horae, self._types, self._batch = horae, types, batch
         self.started = 0
 
     def work(self) -> None:
@@ -87,7 +89,8 @@ class Load(Background):
         while not self.done.wait(PAUSE):
             for name in self._types:
                 values = [
-                    {} if name == "quick" else {"seed": draw.randrange(10**6)} for _ in range(BATCH)
+                    {} if name == "quick" else {"seed": draw.randrange(10**6)}
+                    for _ in range(self._batch)
                 ]
                 self.started += len(self._horae.jobs.start_many(name, values))
 
@@ -98,6 +101,7 @@ def restart_one_by_one(
     *,
     types: Sequence[str],
     scheduled: Sequence[str] = (),
+    batch: int = BATCH,
     nodes: int = 2,
     rounds: int = 1,
     grace: float | None = None,
@@ -119,7 +123,7 @@ def restart_one_by_one(
             horae.schedules.add(name, name=name, every=EVERY, config={"seed": 1}, priority=1)
         running = [started() for _ in range(nodes)]
         begun, stops, exit_codes = time.monotonic(), list[float](), list[int]()
-        with Load(horae, types) as load:
+        with Load(horae, types, batch) as load:
             for _ in range(rounds):
                 for index in range(nodes):
                     replacement = started()
@@ -167,6 +171,7 @@ if __name__ == "__main__":
             Path(temporary),
             types=QUICK if len(given) < GRACE_GIVEN else REPEATABLE,
             scheduled=SCHEDULED,
+            batch=MEASURED_BATCH,
             nodes=given[0] if given else 4,
             rounds=given[1] if len(given) > 1 else 3,
             grace=given[2] / 1000 if len(given) == GRACE_GIVEN else None,
