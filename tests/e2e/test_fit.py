@@ -47,6 +47,8 @@ MARGIN = """link => {
     return Math.min(text.left - whole.left, whole.right - text.right)
 }"""
 BEHIND = "behind"
+LABELS = """cells => cells.map(each => getComputedStyle(each, '::before').content)
+    .map(text => text === 'none' ? '' : text.replaceAll('"', '').trim())"""
 IN_GERMAN = "localStorage.setItem('horae.language', 'de')"
 PROBLEMS = "() => [...document.querySelectorAll('[data-testid=problems] li')].map(each => each.offsetHeight)"
 
@@ -275,3 +277,11 @@ def test_problems_keep_the_letters_of_names_and_count_one_as_one(page: Page, nod
         "each => getComputedStyle(each, '::first-letter').textTransform"
     )
     assert first == "none"
+
+
+def test_what_a_deployment_changed_is_named_on_a_telephone(page: Page, node: Served) -> None:
+    resize(page, 390)
+    page.goto("fleet")
+    settle(page)
+    labels = page.get_by_role("row", name="Current").locator("td").evaluate_all(LABELS)
+    assert [label for label in labels if label] == ["What changed", "Run by", "Deployed"]
