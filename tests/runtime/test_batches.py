@@ -38,6 +38,18 @@ class Page(BaseModel):
     bad: bool = False
 
 
+class Unreadable(Sequence[int]):
+    """Outcomes that are loaded when they are read, which fails."""
+
+    @override
+    def __len__(self) -> int:
+        return 2
+
+    @override
+    def __getitem__(self, index: Any) -> Any:
+        raise OSError("no connection")
+
+
 async def start(horae: Horae, job_type: Any, count: int, **options: Any) -> list[int]:
     pages = [{"url": f"/{number}"} for number in range(count)]
     return list(await horae.aio.jobs.start_many(job_type, pages, **options))
@@ -207,6 +219,7 @@ class TestEnds:
             ([1], "returned 1 outcomes for 2 jobs"),
             ({-5: 1}, "returned an outcome for -5"),
             ("ok", "returned str, expected a list"),
+            (Unreadable(), "OSError: no connection"),
         ],
     )
     async def test_a_body_that_returns_something_else(

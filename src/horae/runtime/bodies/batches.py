@@ -161,6 +161,8 @@ def outcomes_in(returned: Any, called: Sequence[Attempt]) -> Iterable[Any]:
             f"the body of a batch returned {type(returned).__name__}, expected a list with the"
             " outcome of each job, a mapping from their ids, or None"
         )
-    if len(returned) != len(called):
-        raise TypeError(f"the body returned {len(returned)} outcomes for {len(called)} jobs")
-    return returned
+    # A sequence of the application's own may raise when it is read, as one that loads rows does.
+    outcomes = list(returned)
+    if len(outcomes) != len(called):
+        raise TypeError(f"the body returned {len(outcomes)} outcomes for {len(called)} jobs")
+    return outcomes
