@@ -133,6 +133,20 @@ async def test_a_value_that_is_gone_or_changed(horae: Horae, store: Path) -> Non
     assert "is not the one that was stored" in (horae.jobs.get(changed.id).error or "")
 
 
+async def test_a_read_that_is_cut_short_is_repeated(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, lengths = LargeValues._read, iter([10])  # noqa: SLF001 - what the store answers
+
+    def cut_once(self: LargeValues, key: str) -> bytes:
+        return read(self, key)[: next(lengths, None)]
+
+    monkeypatch.setattr(LargeValues, "_read", cut_once)
+    job = horae.jobs.start("shout", text=LONG)
+    async with running_node(horae):
+        assert await horae.aio.jobs.wait(job, timeout=SOON) == LONG.upper() + "ann"
+
+
 async def test_repeated_jobs_have_values_of_their_own(horae: Horae, store: Path) -> None:
     first = horae.jobs.start("shout", text=LONG)
     horae.jobs.cancel(first.id)

@@ -30,6 +30,8 @@ KEY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9a-f]{32}")
 IN_TEXT: Final = re.compile(rf'"\{STORED}" ?: ?"({KEY.pattern})"')
 KEPT_FOR: Final = timedelta(days=2)
 """How long a value without a reference is kept; its transaction may be committed until then."""
+TRIES: Final = 3
+"""How often a value is read that is not the one that was stored: an answer may be cut short."""
 log = guarded_log("horae.large_values")
 
 
@@ -95,6 +97,13 @@ class LargeValues:
         key = str(reference[STORED])
         if KEY.fullmatch(key) is None:
             raise LargeValueMissing("a reference to a large value cannot be read")
+        for _ in range(TRIES):
+            data = self._read(key)
+            if hashlib.sha256(data).hexdigest() == reference["sha256"]:
+                return data.decode()
+        raise LargeValueMissing(f"the large value {key} is not the one that was stored")
+
+    def _read(self, key: str) -> bytes:
         try:
             data: bytes = self._files.cat_file(f"{self._root}/{key}")
         except FileNotFoundError:
@@ -104,9 +113,7 @@ class LargeValues:
             ) from None
         except Exception as error:
             raise self._away(error) from error
-        if hashlib.sha256(data).hexdigest() != reference["sha256"]:
-            raise LargeValueMissing(f"the large value {key} is not the one that was stored")
-        return data.decode()
+        return data
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete values of deleted jobs; what cannot be deleted now is deleted as an orphan."""
