@@ -34,21 +34,26 @@ def wait_for(database: Database, job_id: JobId) -> str:
     return waited.stdout.strip()
 
 
-def test_a_term_in_the_middle_lets_the_job_end(
-    begin: Begin, start: Callable[..., JobId], database: Database, folder: Path
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_middle_lets_the_job_end(
+    ending: signal.Signals,
+    begin: Begin,
+    start: Callable[..., JobId],
+    database: Database,
+    folder: Path,
 ) -> None:
     node = begin("--name", "left", "--concurrency", "2", "--grace", "1m")
     assert [view.name for view in database.autocommit(nodes.view)] == ["left"]
     job = start("wait_at_the_gate")
     assert node.line() == "begun"
     late = start("elsewhere", "number=1", "--delay", "1h")
-    node.signal(signal.SIGTERM)
+    node.signal(ending)
     (folder / "gate").write_text("open")
     assert node.end() == 0
     assert state_of(database, job) is JobState.FINISHED
     assert state_of(database, late) is JobState.PENDING
     assert database.autocommit(nodes.view) == []
-    assert "SIGTERM: shutting down" in node.log
+    assert f"{ending.name}: shutting down" in node.log
     assert f"at the gate [job={job} type=wait_at_the_gate lease=1 node=" in node.log
 
 

@@ -175,8 +175,8 @@ def run(
     --no-scheduler and --no-api take away one role each. The HTTP API needs the packages of the
     extra `web`; without them leave out the role web.
 
-    SIGTERM or SIGINT (Ctrl-C) shuts it down in order: it claims no more jobs, lets running ones
-    continue for the grace period, cancels the rest, records their outcome and exits. A second
+    SIGTERM, SIGINT (Ctrl-C) or SIGHUP shuts it down in order: it claims no more jobs, lets running
+    ones continue for the grace period, cancels the rest, records their outcome and exits. A second
     signal exits at once, with 128 plus the number of the signal; other nodes then rescue its jobs.
 
     Without tokens and without an authenticate function, the line has a login link that works once,

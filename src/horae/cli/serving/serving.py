@@ -43,7 +43,8 @@ LATE: Final = (
 UNBEGUN: Final = (
     b"stopped before a node has begun, but a thread does not end: exiting without waiting for it\n"
 )
-SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that end a node in order; a terminal sends the last one when it is closed."""
 
 log = guarded_log("horae.cli")
 
@@ -183,7 +184,8 @@ def listen(on_signal: Callable[[int], None]) -> None:
     # The signal is written at once, whatever the main thread does.
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in SIGNALS:
-        signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # by `nohup`
+            signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
     threading.Thread(
         target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True
     ).start()
@@ -194,7 +196,8 @@ def _restore_signals() -> None:
     """Detach a fork from the node's pipe, because the fork's signals are not for the node."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:

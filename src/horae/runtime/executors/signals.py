@@ -61,8 +61,9 @@ class BodyInterrupt:
         signal.pthread_kill(threading.main_thread().ident or 0, self._number)
 
     def install(self) -> None:
-        """Ignore SIGINT of a terminal, because the node decides; let SIGTERM end the child."""
+        """Ignore the signals of a terminal, because the node decides; let SIGTERM end the child."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self.install_interrupt()
 
