@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from horae.domain.schedules import ClockSetBack, Plan
 from horae.domain.schedules.plan import plan
-from horae.storage.engine import database_now, readable, seconds_from_now
+from horae.storage.engine import database_now, seconds_from_now
 from horae.storage.schedules import writing
 from horae.storage.schedules.plan_writing import (
     JITTER,
@@ -17,7 +17,7 @@ from horae.storage.schedules.plan_writing import (
     apply_plans,
     snapshot_if_readable,
 )
-from horae.storage.schedules.reading import ALL, stored
+from horae.storage.schedules.reading import ALL, schedules_in
 from horae.storage.schedules.rows import StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
@@ -81,7 +81,7 @@ def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
 def waiting(connection: Connection) -> list[WaitingSchedule]:
     """Return the schedules that wait for the clock to catch up, by their next start."""
     found: list[WaitingSchedule] = []
-    for row in readable(schedules.name, connection.execute(DECIDED), stored):
+    for row in schedules_in(connection, DECIDED):
         snapshot = snapshot_if_readable(row)
         if snapshot is None or row.last_tick is None or row.next_start is None:
             continue

@@ -8,11 +8,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Integer, Select, bindparam, func, or_, select
 
 from horae.domain.schedules import Decision, DisabledReason, Overlap
-from horae.storage.engine import member_of, readable, seconds_ago, seconds_since
+from horae.storage.engine import member_of, seconds_ago, seconds_since
 from horae.storage.jobs import EVERYTHING_IS_PAUSED
 from horae.storage.schedules import clock_setbacks
 from horae.storage.schedules.clock_setbacks import WaitingSchedule
-from horae.storage.schedules.reading import ALL, stored
+from horae.storage.schedules.reading import ALL, schedules_in
 from horae.storage.schedules.rows import StoredSchedule, UnreadableSchedule, rules_of, statistics_of
 from horae.storage.schedules.tables import schedule_statistics, schedules, ticks
 
@@ -193,8 +193,10 @@ def check(connection: Connection) -> ScheduleHealth:
 
 def failing(connection: Connection, streak: int) -> list[FailingSchedule]:
     """Return schedules that gave up, and then those that failed at least so often in a row."""
-    gave_up = [_failing(row, gave_up=True) for row in _rows(connection, GAVE_UP)]
-    others = [_failing(row, gave_up=False) for row in _rows(connection, FAILING, streak=streak)]
+    gave_up = [_failing(row, gave_up=True) for row in schedules_in(connection, GAVE_UP)]
+    others = [
+        _failing(row, gave_up=False) for row in schedules_in(connection, FAILING, streak=streak)
+    ]
     return [*gave_up, *(each for each in others if each.streak >= streak)]
 
 
@@ -223,10 +225,6 @@ def missed(
             id=id_, name=name, nominal_time=moment, count=total, reason=reason
         )
     return list(found.values())
-
-
-def _rows(connection: Connection, statement: Select[Any], **values: Any) -> list[StoredSchedule]:
-    return readable(schedules.name, connection.execute(statement, values), stored)
 
 
 def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from operator import attrgetter
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final
@@ -49,7 +48,6 @@ from horae.storage.jobs import jobs, waits_for
 from horae.storage.jobs.search import tags
 from horae.storage.schedules import backfill, ticks, writing
 from horae.storage.schedules.rows import (
-    STATISTICS,
     StoredSchedule,
     UnreadableSchedule,
     rules_of,
@@ -123,8 +121,6 @@ ADD_JOBS: Final = _add_jobs()
 hold.
 """
 
-_statistics: Final = attrgetter(*STATISTICS)
-_one_time: Final = attrgetter(*writing.ONE_TIME)
 JITTER: Final = Random()
 """The random numbers that plans take their back-off delays from."""
 
@@ -173,19 +169,7 @@ def apply_plans(
     repeated = _find_repeated(connection, fires)
     fired = {**started, **_add_fired_jobs(connection, fires, repeated)}
     after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
-    writing.write(connection, after)
-    counted = [
-        now
-        for now, (row, _) in zip(after, plans, strict=True)
-        if _statistics(now) != _statistics(row)
-    ]
-    if counted:
-        writing.write_statistics(connection, counted)
-    changed = [
-        now for now, (row, _) in zip(after, plans, strict=True) if _one_time(now) != _one_time(row)
-    ]
-    if changed:
-        writing.write_one_time(connection, changed)
+    writing.write(connection, [row for row, _ in plans], after)
     for row, made in plans:
         if row.backfill_next is None:
             continue

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import (
     Connection,
     Row,
+    Select,
     Text,
     and_,
     bindparam,
@@ -182,6 +183,13 @@ def stored(row: Row[Any]) -> StoredSchedule:
     return made
 
 
+def schedules_in(
+    connection: Connection, statement: Select[Any], **values: Any
+) -> list[StoredSchedule]:
+    """Return the schedules that a statement finds, one like `ALL`; unreadable ones are left out."""
+    return readable(schedules.name, connection.execute(statement, values), stored)
+
+
 def now(connection: Connection) -> datetime:
     """Return the time of the database's clock."""
     moment: datetime = connection.execute(NOW).scalar_one()
@@ -228,32 +236,28 @@ def get(connection: Connection, reference: int | str) -> StoredSchedule | None:
 def of_module(connection: Connection, module: str, name: str) -> StoredSchedule | None:
     """Return the schedule of this name that a module declares."""
     found = ALL.where(schedules.c.module == module, schedules.c.name == name)
-    rows = readable(schedules.name, connection.execute(found), stored)
+    rows = schedules_in(connection, found)
     return rows[0] if rows else None
 
 
 def with_calendar(connection: Connection) -> list[StoredSchedule]:
     """Return the schedules whose exclusion calendar has a calendar function."""
     found = ALL.where(cast(schedules.c.rules, Text()).contains(f'"{CALENDAR}', autoescape=True))
-    return readable(schedules.name, connection.execute(found), stored)
+    return schedules_in(connection, found)
 
 
 def with_job_options(connection: Connection, job_types: Collection[str]) -> list[StoredSchedule]:
     """Return the schedules of these job types, and those with limits, tags or several attempts."""
-    found = readable(schedules.name, connection.execute(WITH_OPTIONS), stored)
+    found = schedules_in(connection, WITH_OPTIONS)
     if not job_types:
         return found  # an index has found these; the rest reads all schedules
-    rows = readable(
-        schedules.name,
-        connection.execute(OF_TYPES, {"types": sorted(job_types)}),
-        stored,
-    )
+    rows = schedules_in(connection, OF_TYPES, types=sorted(job_types))
     return list({row.id: row for row in (*found, *rows)}.values())
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[StoredSchedule]:
     """Return these schedules, in any order and without locks; missing ones are left out."""
-    return readable(schedules.name, connection.execute(BY_IDS, {"ids": sorted(ids)}), stored)
+    return schedules_in(connection, BY_IDS, ids=sorted(ids))
 
 
 def all_of(connection: Connection, module: str | None = None) -> list[StoredSchedule]:
@@ -261,8 +265,7 @@ def all_of(connection: Connection, module: str | None = None) -> list[StoredSche
     if module is not None and not is_storable(module):
         return []
     chosen = ALL if module is None else ALL.where(schedules.c.module == module)
-    ordered = chosen.order_by(schedules.c.module, schedules.c.name)
-    return readable(schedules.name, connection.execute(ordered), stored)
+    return schedules_in(connection, chosen.order_by(schedules.c.module, schedules.c.name))
 
 
 def is_failing(row: Any) -> bool:

@@ -37,10 +37,9 @@ from horae.storage.engine import (
     json_moment,
     json_rows,
     member_of,
-    readable,
 )
 from horae.storage.jobs import EVERYTHING_IS_PAUSED
-from horae.storage.schedules.reading import ALL, stored
+from horae.storage.schedules.reading import ALL, schedules_in
 from horae.storage.schedules.rows import STATISTICS, StoredSchedule
 from horae.storage.schedules.tables import schedule_statistics, schedules
 
@@ -173,18 +172,21 @@ def lock(
 
     With `LOCK_TO_FIRE` none is returned while everything is paused.
     """
-    rows = connection.execute(statement, {"ids": sorted(ids)}).all()
-    return readable(schedules.name, rows, stored)
+    return schedules_in(connection, statement, ids=sorted(ids))
 
 
-def write(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
-    """Write the columns of locked schedules that change as they run."""
-    _write_batch(connection, WRITE, _CHANGING, rows)
-
-
-def write_statistics(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
-    """Write the statistics of locked schedules."""
-    _write_batch(connection, WRITE_STATISTICS, STATISTICS, rows)
+def write(
+    connection: Connection, before: Sequence[StoredSchedule], after: Sequence[StoredSchedule]
+) -> None:
+    """Write what changes as locked schedules run, and what else is not as it was before."""
+    _write_batch(connection, WRITE, _CHANGING, after)
+    for statement, names in ((WRITE_STATISTICS, STATISTICS), (WRITE_ONE_TIME, ONE_TIME)):
+        values = attrgetter(*names)
+        changed = [
+            now for row, now in zip(before, after, strict=True) if values(row) != values(now)
+        ]
+        if changed:
+            _write_batch(connection, statement, names, changed)
 
 
 def write_one_time(connection: Connection, rows: Sequence[StoredSchedule]) -> None:
