@@ -11,7 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -193,21 +193,18 @@ class MetricsLimits:
     """
 
 
-@dataclass(slots=True)
 class Histogram:
     """A cumulative histogram."""
 
-    bounds: Sequence[float]
-    total: float = 0.0
-    count: int = 0
-    counts: list[int] = field(default_factory=list[int])
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds, self.counts = bounds, [0] * len(bounds)
+        self.total, self.count = 0.0, 0
 
     def add(self, total: float, count: int, counts: Sequence[int]) -> None:
         """Add further observations."""
         self.total += total
         self.count += count
-        before = self.counts or [0] * len(self.bounds)
-        self.counts = [old + new for old, new in zip(before, counts, strict=True)]
+        self.counts = [old + new for old, new in zip(self.counts, counts, strict=True)]
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return the cumulative counts by upper bound."""
@@ -252,8 +249,7 @@ class Metrics(Collector):
                 for state in ENDED:
                     self._ended[job_type, state.value] += 0
                 for histograms in self._histograms.values():
-                    bounds = histograms[job_type].bounds
-                    histograms[job_type].add(0.0, 0, [0] * len(bounds))
+                    _ = histograms[job_type]
             yield InfoMetricFamily(VERSION.name, VERSION.help, {"version": version("horae")})
             ended = JOBS.family()
             for labels, count in sorted(self._ended.items()):

@@ -129,6 +129,11 @@ class Services:
         return CachedValue(take, 2.0)
 
     @property
+    def listed_schedules(self) -> Schedules:
+        """The client for lists of schedules and their runs."""
+        return self.schedules.listing_from(self.reads)
+
+    @property
     def reads(self) -> Reads:
         """The source of lists: the replica, if the settings name one."""
         return self.components.reads

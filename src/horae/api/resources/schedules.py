@@ -179,9 +179,8 @@ async def list_lanes(
     services: ServicesHere, _actor: Reader, query: Annotated[LaneQuery, Query()]
 ) -> LaneList:
     """Read what became of the times of some schedules in the last hours, and what comes next."""
-    schedules = services.schedules.listing_from(services.reads)
     ids = {int(each) for each in query.ids.split(",")}
-    lanes = await services.on_thread(schedules.lanes, ids, hours=query.hours)
+    lanes = await services.on_thread(services.listed_schedules.lanes, ids, hours=query.hours)
     return LaneList.model_validate(lanes)
 
 
@@ -343,9 +342,8 @@ async def list_ticks(
     query: Annotated[TickQuery, Query()],
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
-    schedules = services.schedules.listing_from(services.reads)
     found = await services.on_thread(
-        schedules.ledger,
+        services.listed_schedules.ledger,
         schedule_id,
         limit=query.limit,
         before=query.before,
@@ -362,8 +360,7 @@ async def explain_time(
     query: Annotated[WhyQuery, Query()],
 ) -> WhyItem:
     """Say why it did or did not run at a moment, or what will happen then."""
-    schedules = services.schedules.listing_from(services.reads)
-    found = await services.on_thread(schedules.why, schedule_id, query.at)
+    found = await services.on_thread(services.listed_schedules.why, schedule_id, query.at)
     return shown_to(actor, why_item(found, values=actor.sees_values))
 
 
@@ -383,8 +380,9 @@ async def list_schedule_errors(
     query: Annotated[ErrorQuery, Query()],
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
-    schedules = services.schedules.listing_from(services.reads)
-    errors = await services.on_thread(schedules.errors, schedule_id, limit=query.limit)
+    errors = await services.on_thread(
+        services.listed_schedules.errors, schedule_id, limit=query.limit
+    )
     return shown_to(actor, FailedRunList.model_validate({"errors": errors}))
 
 
