@@ -97,11 +97,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("postgres")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     """Begin with the files that have slow tests, then those with most tests: no worker gets a long one in the end."""
     if os.environ.keys().isdisjoint({"HORAE_BEHIND", "HORAE_WITH"}):
-        put_off_postgres(items)
+        put_off_postgres(items)  # before pytest selects what `-m nightly` asks for
+    yield
     if "nightly" not in config.option.markexpr:
         deselect(config, items, "nightly")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
