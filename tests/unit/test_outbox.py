@@ -1,5 +1,7 @@
 """The outbox merges hints while a delivery, which the test controls, is under way."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from queue import Queue
@@ -218,3 +220,26 @@ def test_what_decides_which_nodes_respond_is_sent() -> None:
 def test_a_hint_of_another_version_wakes_every_node(fields: str) -> None:
     _, received = decode('tag {"kind":"work",' + fields + "}") or ("", counted(9))
     assert (received.kind, received.count, received.seed) == (HintKind.WORK, None, None)
+
+
+def test_a_program_that_ends_without_closing_delivers_what_waits() -> None:
+    program = """
+import threading
+from horae.wakeup.channel import Hint, HintKind
+from horae.wakeup.outbox import Outbox
+
+delivered = threading.Event()
+
+def deliver(hints):
+    print(*(hint.kind.value for hint in hints), flush=True)
+    delivered.set()
+
+outbox = Outbox("test", deliver, interval=3600)
+outbox.put(Hint(HintKind.ENDED))
+delivered.wait()
+outbox.put(Hint(HintKind.SCHEDULES))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == [HintKind.ENDED.value, HintKind.SCHEDULES.value]

@@ -5,11 +5,14 @@ seconds after it, wait and are merged. So a quiet system adds no latency, and a 
 more often than the interval allows.
 """
 
+import atexit
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
+from weakref import WeakSet
 
 from horae.domain.backoff import retry_delay
 from horae.domain.jobs import JobId
@@ -26,6 +29,8 @@ A hint for more jobs has no ids, which means any job: an outage must not fill th
 
 CLOSE_WITHIN: Final = 5.0
 """Seconds that `close` waits for the last delivery."""
+CLOSE_AT_EXIT_WITHIN: Final = 0.5
+"""Seconds by which waiting hints may delay the exit of a program."""
 
 _log = guarded_log(__name__)
 
@@ -107,6 +112,7 @@ class Outbox(BuiltAnewInChild):
         self._filled = threading.Condition()
         self._thread: threading.Thread | None = None
         self._failures = 0
+        _made.add(self)
 
     def put(self, hint: Hint) -> None:
         """Deliver the hint soon; after `close` it is dropped. Never blocks and never raises."""
@@ -169,3 +175,17 @@ class Outbox(BuiltAnewInChild):
                         self._closing.wait(self._interval)
         finally:
             self._on_end()
+
+
+_made: Final = WeakSet[Outbox]()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Deliver what waits when a program ends without closing its application.
+
+    A lost hint would delay its job until nodes poll.
+    """
+    deadline = time.monotonic() + CLOSE_AT_EXIT_WITHIN
+    for outbox in list(_made):
+        outbox.close(max(0.0, deadline - time.monotonic()))
