@@ -97,7 +97,7 @@ $(MODULES): web/package-lock.json web/package.json web/app/package.json $(wildca
 	touch $@
 
 web-check: $(MODULES) ## Check format, style and types of web/, and run its tests
-	@$(MAKE) --silent --jobs 2 --output-sync $(addprefix web/node_modules/.checked-,lint types test)
+	@$(MAKE) --silent --jobs 2 $(addprefix web/node_modules/.checked-,lint types test)
 
 web/node_modules/.checked-%: $(MODULES) $(WEB_FILES) tests/api/openapi.json
 	cd web && ../$(NODE) npm run --silent $*
