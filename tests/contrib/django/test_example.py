@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import django
 import pytest
 
 from tests.harness.node_processes import ROOT
@@ -40,7 +41,9 @@ def bookshop(tmp_path: Path) -> Path:
 def test_its_tests_pass_on_a_file(bookshop: Path) -> None:
     before = sorted(path.name for path in bookshop.iterdir())
     assert "Ran 6 tests" in manage(bookshop, "test")
-    assert "Ran 6 tests" in manage(bookshop, "test", "--parallel", "2")
+    # Django 5.2 cannot share its tests with processes of a fork server, which Python 3.14 starts.
+    if sys.version_info < (3, 14) or django.VERSION >= (6,):
+        assert "Ran 6 tests" in manage(bookshop, "test", "--parallel", "2")
     assert sorted(path.name for path in bookshop.iterdir()) == before
 
 
