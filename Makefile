@@ -32,7 +32,7 @@ dev: .venv/dev ## Create .venv with what `make test-fast` needs: the package, py
 	touch $@
 
 test-fast: dev ## Run the tests that need no other program, on SQLite (ARGS="-k cron" selects some)
-	@HORAE_EXAMPLES=15 $(BIN)/python -m pytest -n 5 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
+	@TEST_EXAMPLES=15 $(BIN)/python -m pytest -n 5 --dist loadfile -m "not slow and not postgres and not redis" $(FAST) $(ARGS)
 
 install: .venv/installed ## Create .venv with the locked requirements and the package itself
 
@@ -58,12 +58,12 @@ test-nightly: install system ## Run the tests that are too slow for `make test` 
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m nightly $(ARGS)
 
 combinations: install system ## Run the tests that start jobs, behind PgBouncer, with Redis and with Celery (ARGS="-k rescue")
-	@HORAE_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/audit $(ARGS)
-	@HORAE_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/audit tests/runtime $(ARGS)
+	@TEST_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/audit $(ARGS)
+	@TEST_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/audit tests/runtime $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/contrib tests/runtime/test_dispatching.py $(ARGS)
 
 fuzz: install system ## Run each property test with EXAMPLES (1000) new random values (ARGS="-k cron" selects some)
-	@HORAE_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)
+	@TEST_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)
 
 lint: install web-check ## Check format, style, types and the direction of imports
 	$(BIN)/ruff format --check $(TREES)

@@ -46,15 +46,15 @@ ROOM: Final = 8 * 2**30
 settings.register_profile(
     "suite",
     deadline=None,
-    max_examples=int(os.environ.get("HORAE_EXAMPLES", "50")),
+    max_examples=int(os.environ.get("TEST_EXAMPLES", "50")),
     derandomize=True,
     database=None,
     print_blob=True,
 )
 settings.register_profile(
-    "fuzz", deadline=None, max_examples=int(os.environ.get("HORAE_FUZZ", "1000")), print_blob=True
+    "fuzz", deadline=None, max_examples=int(os.environ.get("TEST_FUZZ", "1000")), print_blob=True
 )
-settings.load_profile("fuzz" if "HORAE_FUZZ" in os.environ else "suite")
+settings.load_profile("fuzz" if "TEST_FUZZ" in os.environ else "suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
     """Begin with the files that have slow tests, then those with most tests: no worker gets a long one in the end."""
-    if os.environ.keys().isdisjoint({"HORAE_BEHIND", "HORAE_WITH"}):
+    if os.environ.keys().isdisjoint({"TEST_BEHIND", "TEST_WITH"}):
         put_off_postgres(items)  # before pytest selects what `-m nightly` asks for
     yield
     if "nightly" not in config.option.markexpr:
@@ -110,9 +110,9 @@ def pytest_collection_modifyitems(
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in slow, -tests[item.path]))
-    if os.environ.get("HORAE_BEHIND") == "pgbouncer":
+    if os.environ.get("TEST_BEHIND") == "pgbouncer":
         skip(items, "direct", "needs a session of its own")
-    if os.environ.get("HORAE_WITH") == "redis":
+    if os.environ.get("TEST_WITH") == "redis":
         skip(items, "without_redis", "is about live state or hints in the database")
 
 
@@ -297,8 +297,8 @@ def _spawned(request: pytest.FixtureRequest) -> Iterator[None]:
 def _redis_for_applications(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With `HORAE_WITH=redis`, let the applications of tests with a database keep live state and hints on Redis."""
-    if os.environ.get("HORAE_WITH") == "redis" and "database" in request.fixturenames:
+    """With `TEST_WITH=redis`, let the applications of tests with a database keep live state and hints on Redis."""
+    if os.environ.get("TEST_WITH") == "redis" and "database" in request.fixturenames:
         use_redis(request.getfixturevalue("redis_server"), monkeypatch)
 
 
@@ -310,8 +310,8 @@ def use_redis(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def behind_pooler(request: pytest.FixtureRequest, url: str) -> str:
-    """Return the URL through PgBouncer if `HORAE_BEHIND=pgbouncer` is set, else the URL itself."""
-    if os.environ.get("HORAE_BEHIND") != "pgbouncer":
+    """Return the URL through PgBouncer if `TEST_BEHIND=pgbouncer` is set, else the URL itself."""
+    if os.environ.get("TEST_BEHIND") != "pgbouncer":
         return url
     pooler: PgBouncer = request.getfixturevalue("pgbouncer")
     return pooler.url(url)

@@ -22,7 +22,7 @@ from tests.api.clients import client_of
 from tests.api.openapi import GOLDEN, document
 from tests.api.tables import add_types
 
-EXAMPLES: Final = max(8, int(os.environ.get("HORAE_FUZZ", "0")) // 10)
+EXAMPLES: Final = max(8, int(os.environ.get("TEST_FUZZ", "0")) // 10)
 """For each endpoint and kind of request; more by hand."""
 
 SECRET: Final = "root-0123456789abcdef"

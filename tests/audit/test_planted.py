@@ -23,9 +23,9 @@ from tests.audit.plants import PLANTS, Plant, Planted
 from tests.harness.applications import url_of
 from tests.schedules.driver import Driver
 
-FAULTS: Final = int(os.environ.get("HORAE_PLANTS", str(len(PLANTS))))
+FAULTS: Final = int(os.environ.get("TEST_PLANTS", str(len(PLANTS))))
 """Faults: one of each kind in continuous integration, 1,000 in the acceptance run."""
-SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
 INDEXES: Final = (
     "CREATE INDEX attempts ON horae_job_attempts (job_id)",
     "CREATE INDEX runs ON horae_jobs (schedule_id)",

@@ -1,6 +1,6 @@
 """Celery workers that are killed, stopped and restarted, and a broker that loses its messages: no job is lost or doubled.
 
-`HORAE_CELERY_JOBS=2000 HORAE_CELERY_SEED=7` runs a larger storm, or another one.
+`TEST_CELERY_JOBS=2000 TEST_CELERY_SEED=7` runs a larger storm, or another one.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from tests.harness.checked import findings
 from tests.harness.nodes import until
 from tests.harness.redis import RedisServer
 
-JOBS: Final = int(os.environ.get("HORAE_CELERY_JOBS", "200"))
+JOBS: Final = int(os.environ.get("TEST_CELERY_JOBS", "200"))
 WITHIN: Final = 60 + JOBS / 10
 """Seconds in which the jobs of a part must have run, also on a busy machine."""
-SEED: Final = int(os.environ.get("HORAE_CELERY_SEED", "1"))
+SEED: Final = int(os.environ.get("TEST_CELERY_SEED", "1"))
 SOON: Final = {"HORAE_TEST_LOST_AFTER": "1"}
 
 

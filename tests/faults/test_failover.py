@@ -108,7 +108,7 @@ def cluster() -> Generator[tuple[PostgresServer, Standby, str]]:
 FAILOVERS: Final[list[tuple[Fault, float]]] = [
     (killed, RECONNECTED_WITHIN),
     (demoted, RECONNECTED_WITHIN),
-    *([(frozen, NOTICED_WITHIN)] if "HORAE_FAILOVERS" in os.environ else []),
+    *([(frozen, NOTICED_WITHIN)] if "TEST_FAILOVERS" in os.environ else []),
 ]
 """What happens to the primary. The last one takes long, and so belongs to the acceptance run only."""
 

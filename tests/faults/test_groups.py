@@ -18,8 +18,8 @@ from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application
 from tests.harness.node_processes import BODY_LOG, NodeProcess, wait_until
 
-ROUNDS: Final = int(os.environ.get("HORAE_KILLS", "3"))
-SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+ROUNDS: Final = int(os.environ.get("TEST_KILLS", "3"))
+SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
 SILENCE: Final = 1.0
 """Seconds after which a node without a heartbeat counts as dead."""
 

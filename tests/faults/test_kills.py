@@ -10,10 +10,10 @@ from horae.storage.engine import Database
 from tests.harness.chaos import Chaos
 from tests.harness.figures import figure
 
-KILLS: Final = int(os.environ.get("HORAE_KILLS", "3"))
+KILLS: Final = int(os.environ.get("TEST_KILLS", "3"))
 """Kills: three in continuous integration, 50 in the acceptance run."""
 
-SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
 RESCUED_WITHIN: Final = 3.0 if KILLS >= 50 else 15.0
 """Seconds. The short run is no measurement, because other tests run beside it."""
 

@@ -1,7 +1,7 @@
 """Every statement of nodes and callers is committed, and its caller gets an error instead of the answer.
 
 On SQLite the driver's error is raised after the commit; on PostgreSQL a proxy loses the answer of the server and resets
-the connection. `HORAE_EVERY_CALL=1` loses one answer in each run instead of many.
+the connection. `TEST_EVERY_CALL=1` loses one answer in each run instead of many.
 """
 
 import os
@@ -20,9 +20,9 @@ from tests.faults.lost_replies.striking import Striking
 from tests.harness.applications import url_of
 from tests.harness.network import Network
 
-SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
 SITES: Final = list(Sites())
-EVERY_CALL: Final = "HORAE_EVERY_CALL" in os.environ
+EVERY_CALL: Final = "TEST_EVERY_CALL" in os.environ
 GROUPS: Final = len(SITES) if EVERY_CALL else 2
 """Runs, over which the calls are distributed at random."""
 

@@ -13,7 +13,7 @@ from tests.faults.measure.scenarios import SCENARIOS, Need
 from tests.faults.measure.settings import prepared
 from tests.harness.figures import figure
 
-SEED: Final = int(os.environ.get("HORAE_SEED", "20260101"))
+SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
 SHARE: Final = {"sqlite": 1, "postgresql": 2, "pgbouncer": 1}
 """Scenarios that are drawn for each kind of database."""
 SILENCE: Final = 1.5

@@ -1,6 +1,6 @@
 """PgBouncer before a PostgreSQL server: the real program, on a free port, as an ordinary user.
 
-`HORAE_PGBOUNCER` names the program, to test another version than the installed one.
+`TEST_PGBOUNCER` names the program, to test another version than the installed one.
 """
 
 import os
@@ -36,7 +36,7 @@ USUAL: Final = {"pool_mode": "transaction", "default_pool_size": 3, "server_logi
 away is tried again after a second instead of fifteen."""
 CONSOLE: Final = "pgbouncer"
 """The database that is PgBouncer's own console."""
-PROGRAM_VARIABLE: Final = "HORAE_PGBOUNCER"
+PROGRAM_VARIABLE: Final = "TEST_PGBOUNCER"
 TRACKS_SINCE: Final = (1, 22)
 """The first version that keeps track of prepared statements as psycopg uses them."""
 TRACKED: Final = 200

@@ -6,7 +6,7 @@ a cancel that was answered with success ends cancelled, nothing is written witho
 back, progress stays within 0 and 100, each attempt that ends leaves one row, and the count limit counts what is there.
 
 The model's clock moves in steps of a thousand seconds; every limit lies between two steps, so that the milliseconds
-that pass on a real database decide nothing. `HORAE_JOB_LIFE_EXAMPLES=2000` makes a long run of it.
+that pass on a real database decide nothing. `TEST_JOB_LIFE_EXAMPLES=2000` makes a long run of it.
 """
 
 import os
@@ -78,7 +78,7 @@ from tests.storage import arrange
 
 T = TypeVar("T")
 
-EXAMPLES: Final = int(os.environ.get("HORAE_JOB_LIFE_EXAMPLES", "20"))
+EXAMPLES: Final = int(os.environ.get("TEST_JOB_LIFE_EXAMPLES", "20"))
 STEP: Final = 1000
 RETRIES: Final = {
     seconds: Backoff(

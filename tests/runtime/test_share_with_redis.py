@@ -1,6 +1,6 @@
 """A share of the tests of running jobs, with live state and hints on Redis: cancels, waits and rescues.
 
-`HORAE_WITH=redis` runs all tests with a `database` fixture this way.
+`TEST_WITH=redis` runs all tests with a `database` fixture this way.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """A share of the contracts of storage on PostgreSQL behind PgBouncer: what several clients do at the same time.
 
-`HORAE_BEHIND=pgbouncer` runs all tests with a `database` fixture this way.
+`TEST_BEHIND=pgbouncer` runs all tests with a `database` fixture this way.
 """
 
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ from horae.storage.operations import limits as limit_operations
 from horae.storage.queues import queues as queue_operations
 
 STATES: Final = {"sqlite": 50, "postgresql": 3}
-"""How many states are tried; `HORAE_FUZZ` tries so many of them."""
+"""How many states are tried; `TEST_FUZZ` tries so many of them."""
 JOBS: Final = 20
 ALL: Final = 1000
 DAY: Final = 86_400.0
@@ -316,7 +316,7 @@ def test_the_reason_is_what_the_claim_does(
 ) -> None:
     database = reused_database
     states = STATES["sqlite" if database.is_file else "postgresql"]
-    states = int(os.environ.get("HORAE_FUZZ", states))
+    states = int(os.environ.get("TEST_FUZZ", states))
     seen = Counter[WaitReason]()
     for seed in range(states):
 
