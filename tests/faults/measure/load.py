@@ -27,8 +27,6 @@ ENDED: Final = (
 PENDING: Final = (
     f"SELECT count(*) FROM horae_jobs WHERE state = 'pending' AND queue = '{MAIN_QUEUE}'"
 )
-RECOVERED: Final = 0.9
-"""The share of the former rate that counts as recovered."""
 WINDOWS: Final = (1.0, 3.0)
 """Seconds after a moment over which the rate must be high, so that results that had waited are not taken for it."""
 
@@ -46,11 +44,11 @@ class Rates(Background):
         """Return the jobs that ended per second, from one moment to another."""
         return (self._at(end) - self._at(begin)) / (end - begin)
 
-    def recovered(self, since: float, former: float) -> float | None:
-        """Return the seconds after a moment until the former rate was reached again and kept; None if it was not."""
+    def recovered(self, since: float, wanted: float) -> float | None:
+        """Return the seconds after a moment until a rate was reached and kept; None if it was not."""
         last = self._moments[-1] - WINDOWS[-1]
         for moment in [since, *(moment for moment in self._moments if since < moment <= last)]:
-            if moment <= last and self._is_high(moment, RECOVERED * former):
+            if moment <= last and self._is_high(moment, wanted):
                 return moment - since
         return None
 
@@ -124,9 +122,9 @@ class Recovery:
         return f"{self.before:6.1f} {self.during:6.1f} {self.after:6.1f}  {took:>8}"
 
 
-def until_recovered(rates: Rates, since: float, former: float, within: float) -> float | None:
-    """Wait until the former rate is reached and kept; return the seconds since `since`, or None after `within`."""
+def until_recovered(rates: Rates, since: float, wanted: float, within: float) -> float | None:
+    """Wait until a rate is reached and kept; return the seconds since `since`, or None after `within`."""
     deadline = time.monotonic() + within
-    while (found := rates.recovered(since, former)) is None and time.monotonic() < deadline:
+    while (found := rates.recovered(since, wanted)) is None and time.monotonic() < deadline:
         time.sleep(SAMPLE)
     return found
