@@ -41,5 +41,5 @@ def application(url: str) -> Horae:
     return horae
 
 
-if (_url := os.environ.get("HORAE_MEASURED")) is not None:
+if (_url := os.environ.get("MEASURED_URL")) is not None:
     horae = application(_url)

@@ -55,7 +55,7 @@ def serving(ground: Ground, *options: str, concurrency: int = 10) -> Iterator[Se
         ],
         env={
             **os.environ,
-            "HORAE_MEASURED": ground.url,
+            "MEASURED_URL": ground.url,
             "HORAE_TOKENS": f"bench:staff:{TOKEN}",
         },
         stdout=subprocess.PIPE,
