@@ -129,6 +129,11 @@ class Services:
         return CachedValue(take, 2.0)
 
     @property
+    def listed_jobs(self) -> Jobs:
+        """The client for lists of jobs, and for their counts."""
+        return self.sync_jobs.listing_from(self.reads)
+
+    @property
     def listed_schedules(self) -> Schedules:
         """The client for lists of schedules and their runs."""
         return self.schedules.listing_from(self.reads)

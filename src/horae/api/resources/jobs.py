@@ -230,8 +230,7 @@ async def list_jobs(
     elif query.job_ids is not None:  # clients ask for the jobs that they wait for
         found = await services.jobs.list(**query.filters(actor))
     else:
-        jobs = services.sync_jobs.listing_from(services.reads)
-        found = await services.on_thread(jobs.list, **query.filters(actor))
+        found = await services.on_thread(services.listed_jobs.list, **query.filters(actor))
     listed = await services.on_thread(services.views.page, found, technical=actor.sees_values)
     return shown_to(actor, listed)
 
@@ -244,9 +243,8 @@ async def count_jobs(
 
     Up to 10,000 of each state are counted, for at most about a second.
     """
-    jobs = services.sync_jobs.listing_from(services.reads)
     counts = await services.on_thread(
-        jobs.count_matching,
+        services.listed_jobs.count_matching,
         _query_of(query.query, query.timezone, actor),
         owner=actor.reading_as,
     )

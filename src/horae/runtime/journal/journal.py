@@ -98,9 +98,10 @@ class Journal(BuiltAnewInChild):
 
     def succeed(self, claim: Claim) -> None:
         """Enter that the body has returned without a result."""
-        slot = self._slots.get(entry_of(claim))
+        entry = entry_of(claim)
+        slot = self._slots.get(entry)
         if slot is not None:
-            self._entries[slot] = -entry_of(claim)
+            self._entries[slot] = -entry
 
     def reserve(self, claim: Claim) -> int:
         """Return the position for a claim, which a child process enters by itself."""
