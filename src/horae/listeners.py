@@ -43,5 +43,7 @@ class Listeners(Generic[P]):
     def call(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call all present listeners, in the order in which they were added."""
         for listener in self._calls.values():
-            with _log.guard("a listener failed with %s", args, level=ERROR, traceback=True):
+            with _log.guard(
+                "a listener failed: %r, called with %r", listener, args, level=ERROR, traceback=True
+            ):
                 listener(*args, **kwargs)

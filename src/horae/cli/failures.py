@@ -23,7 +23,8 @@ EXIT_CODES: Final[Mapping[type[HoraeError], int]] = {
 """Exit codes by class of error; all other errors exit with `FAILED`."""
 
 REFUSED_ADDRESS: Final = re.compile(
-    # A name is looked for at its begin alone: a long argument would be read from each character.
+    # The match starts where a name starts, or a long argument would be read anew from each of its
+    # characters.
     r"(?:No such command|Got unexpected extra argument).*?(?<![\w.])([A-Za-z_][\w.]*:[A-Za-z_]\w*)"
 )
 """An error of Typer's about an application such as app:horae, given as an argument."""

@@ -174,7 +174,7 @@ class JobContext(Generic[ParamsT]):
         return self._attempt.has_transaction
 
     @property
-    def _clients(self) -> Any:
+    def _clients(self) -> Any:  # `Clients`, whose module imports this one
         job_type = self._attempt.job_type
         clients = None if job_type is None else job_type.clients
         if clients is None:

@@ -28,7 +28,7 @@ def as_values(job: Job, registry: Registry) -> dict[str, Any]:
 
 
 def _note(job: Job) -> str | None:
-    """Return the label of a running job, why a pending one waits, or what was refused to one."""
+    """Return a running job's label, why a pending one waits, or how many changes were refused."""
     if refused := refused_by(job):
         return f"{refused:,} refused"
     if job.retry_reason is not None:

@@ -184,7 +184,8 @@ def listen(on_signal: Callable[[int], None]) -> None:
     # The signal is written at once, whatever the main thread does.
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in SIGNALS:
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # by `nohup`
+        # `nohup` lets a program ignore that its terminal is closed.
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
     threading.Thread(
         target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True

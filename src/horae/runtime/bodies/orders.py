@@ -12,8 +12,8 @@ class Overtaken(LeaseLost):
     """
 
     by: ClassVar[str] = "its own body"
-    """Who has cancelled the job if it is still this node's after the rollback: the cancel was part
-    of the transaction.
+    """Who is named as having cancelled the job. This is written under the lease, so only if the
+    job is still this node's: then its body had cancelled it, and the cancel was rolled back.
     """
 
 

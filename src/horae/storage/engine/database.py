@@ -55,11 +55,11 @@ from horae.storage.engine.lending import Lender
 from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import (
-    at_its_file,
     driver_arguments,
     normalised,
     servers_of,
     shown,
+    with_real_path,
 )
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Database(BuiltAnewInChild):
         statement would cost 1 % of an insert.
         """
         given = normalised(url)
-        self.url = at_its_file(given)
+        self.url = with_real_path(given)
         self.dialect = self.url.get_backend_name()
         self.is_file = self.dialect == SQLITE
         """Whether it is a file of this machine, which has one writer at a time."""

@@ -73,7 +73,7 @@ def file_of(url: str | URL) -> Path | None:
     return Path(parsed.database or "")
 
 
-def at_its_file(url: URL) -> URL:
+def with_real_path(url: URL) -> URL:
     """Return a normalised URL with the absolute path of its SQLite file, without links.
 
     Processes find each other by the files beside the database, so they must agree where these are;

@@ -1,4 +1,4 @@
-"""Tries what was read: the written module must import, so it only has what Horae takes."""
+"""Tries what was read, so that the written module contains only what Horae accepts."""
 
 import sys
 from collections.abc import Mapping
