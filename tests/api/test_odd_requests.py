@@ -203,6 +203,11 @@ async def test_a_wrong_method_is_answered_with_the_allowed_ones(
     )
 
 
+async def test_a_schedule_may_be_put_by_its_name(app: HttpInterface) -> None:
+    asked = await client_of(app, "root").options("/api/schedules/by-name/nightly/")
+    assert (asked.status_code, asked.headers["allow"]) == (204, "OPTIONS, PUT")
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
 async def test_an_unknown_path_is_a_404_for_every_method(app: HttpInterface, method: str) -> None:
     assert (await client_of(app, "root").request(method, "/api/nothing/")).status_code == 404

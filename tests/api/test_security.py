@@ -226,6 +226,18 @@ async def test_only_trusted_pages_change_anything(
         assert len(horae.jobs.list().jobs) == int(allowed)
 
 
+@pytest.mark.parametrize("method", ["DELETE", "PATCH", "POST", "PUT"])
+async def test_browsers_are_told_that_trusted_pages_may_change_things(
+    database: Database, method: str
+) -> None:
+    origin = "https://shop.example"
+    with application(database, trusted_origins=(origin,)) as horae:
+        client = client_of(horae.asgi(by_header), "alice")
+        asked = {"origin": origin, "access-control-request-method": method}
+        told = await client.options("/api/jobs/", headers=asked)
+        assert (told.status_code, told.headers["access-control-allow-origin"]) == (200, origin)
+
+
 async def test_bodies_are_bounded_with_and_without_a_length(database: Database) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for _ in range(4):

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute
 from typing_extensions import override
 
 from horae.api import problems
-from horae.api.methods import HeadRequests
+from horae.api.methods import DECLARED, HeadRequests
 from horae.api.resources import RESOURCE_ROUTERS, job_types_router
 from horae.api.security.exposure import allowed_hosts
 from horae.api.security.guards import ErrorResponses, RequestGuard
@@ -22,7 +22,6 @@ from horae.api.stream import JobStreamEvent, ScheduleGone
 
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
-METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
 OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
 """Operations without authentication."""
@@ -91,7 +90,7 @@ def http_interface(services: Services) -> HttpInterface:
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.trusted_origins,
-                allow_methods=METHODS,
+                allow_methods=DECLARED,
                 allow_headers=HEADERS,
                 allow_credentials=True,
             )

@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-DECLARED: Final = ("DELETE", "GET", "PATCH", "POST")
+DECLARED: Final = ("DELETE", "GET", "PATCH", "POST", "PUT")
+"""The methods that endpoints declare."""
 
 
 def allowed_methods(request: Request) -> str:
