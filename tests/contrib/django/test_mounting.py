@@ -174,7 +174,7 @@ from horae.contrib.django import wsgi_with_horae
 application = wsgi_with_horae(get_wsgi_application())
 environ = {
     "REQUEST_METHOD": "GET", "PATH_INFO": "/horae/healthz", "SERVER_NAME": "x", "SERVER_PORT": "80",
-    "HTTP_HOST": "x", "wsgi.input": None, "SERVER_PROTOCOL": "HTTP/1.1",
+    "HTTP_HOST": "x", "wsgi.url_scheme": "http", "wsgi.input": None,
 }
 if (child := os.fork()) == 0:
     signal.alarm(20)

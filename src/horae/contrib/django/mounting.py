@@ -7,7 +7,6 @@ asks, and Horae itself refuses changes that pages of other sites request.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from horae.api.lazy import LazyInterface, Receive, Scope, Send, web_packages_required
@@ -68,10 +67,8 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> Any:
     (`get_wsgi_application()`).
 
     Event streams are refused, because each would keep a worker of the server; the dashboard polls
-    then. Raises `ConfigurationError` without the package `a2wsgi`.
+    then.
     """
-    if find_spec("a2wsgi") is None:
-        raise ConfigurationError("Horae under WSGI needs a2wsgi: pip install 'horae[django]'")
     path = checked_path(at)
     following, loop = Following(horae, path), AsgiLoop()
 
@@ -87,7 +84,7 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> Any:
             start_response("501 Not Implemented", [("Content-Type", "application/json")])
             return [NO_EVENTS.encode()]
         moved = {**environ, "SCRIPT_NAME": f"{_script(environ)}{path}", "PATH_INFO": below}
-        return loop.answer(following, moved, start_response)
+        return loop.answer(following, moved, start_response, max_body=horae.settings.max_body)
 
     return answer
 

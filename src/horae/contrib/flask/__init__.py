@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 from horae.errors import ConfigurationError
 
-if find_spec("flask") is None or find_spec("a2wsgi") is None:
-    raise ConfigurationError("Flask or a2wsgi is not installed: pip install 'horae[flask]'")
+if find_spec("flask") is None:
+    raise ConfigurationError("Flask is not installed: pip install 'horae[flask]'")
 
 from horae.contrib.flask.extension import FlaskHorae
 

@@ -65,7 +65,8 @@ class FlaskHorae(Horae):
         if path is not None:
             if not path.startswith("/") or path.endswith("/"):
                 raise ConfigurationError(f"path {path!r}: expected a path such as '/work'")
-            interface = WsgiInterface(self.asgi(WsgiInterface.actor if user else None), user)
+            asgi = self.asgi(WsgiInterface.actor if user else None)
+            interface = WsgiInterface(asgi, user, self.settings.max_body)
             interface_view(app, interface, path)
 
     def _make_tables(self) -> None:

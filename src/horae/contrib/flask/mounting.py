@@ -5,6 +5,7 @@ the request hold for it as for other views.
 """
 
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from typing import Any, Final
 
 from flask import Flask, Response, request
@@ -12,18 +13,21 @@ from starlette.requests import Request
 from werkzeug.wrappers import Response as BaseResponse
 
 from horae.api.lazy import LazyInterface, Receive, Scope, Send
+from horae.api.methods import DECLARED
 from horae.api.security.actor import Actor, actor_of
 from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
 
-METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 FOUND: Final = "horae.user"
 
 
 class WsgiInterface:
     """An ASGI application called by WSGI, on an event loop in a thread of its own."""
 
-    def __init__(self, asgi: LazyInterface, user: Callable[[], Actor | str | None] | None) -> None:
+    def __init__(
+        self, asgi: LazyInterface, user: Callable[[], Actor | str | None] | None, max_body: int
+    ) -> None:
         self._asgi, self._user = asgi, user
+        self.max_body = max_body
         self._loop = AsgiLoop()
 
     @staticmethod
@@ -40,21 +44,27 @@ class WsgiInterface:
             scope[FOUND] = found
             await self._asgi(scope, receive, send)
 
-        return self._loop.answer(with_user, environ, start_response)
+        return self._loop.answer(with_user, environ, start_response, max_body=self.max_body)
 
 
 def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
     """Answer all requests below `path` by the interface."""
+    mounted_at = path.encode().decode("latin-1")  # as WSGI has it
 
     def view(rest: str = "") -> BaseResponse:
         if f"/{rest}" == EVENTS:
             return Response(NO_EVENTS, 501, content_type="application/json")
+        given, length = request.environ, request.content_length
         environ = {
-            **request.environ,
-            "SCRIPT_NAME": f"{request.environ.get('SCRIPT_NAME', '')}{path}",
-            "PATH_INFO": f"/{rest}",
+            **given,
+            "SCRIPT_NAME": f"{given.get('SCRIPT_NAME', '')}{mounted_at}",
+            "PATH_INFO": given["PATH_INFO"].removeprefix(mounted_at),
+            # A hook may have read the body, and Flask has kept it then
+            "wsgi.input": request.stream
+            if length is None or length > interface.max_body
+            else BytesIO(request.get_data()),
         }
         return Response.from_app(interface.answer, environ)
 
     for rule in (f"{path}/", f"{path}/<path:rest>"):
-        app.add_url_rule(rule, "horae", view, methods=METHODS)
+        app.add_url_rule(rule, "horae", view, methods=(*DECLARED, "HEAD", "OPTIONS"))
