@@ -38,13 +38,14 @@ from horae.storage.operations.doctor import (
     OpenTransaction,
     RowEstimate,
     Server,
-    do_nothing,
     find_started,
+    write_nothing,
 )
 from horae.types.registry import Registry
 from horae.wakeup.silent import SilentChannel
 from tests.cli.conftest import Call, call, called, node_of, values
 from tests.harness.applications import execute
+from tests.harness.clocks import ProcessControl, obeying
 from tests.harness.nodes import running_node, until_set
 from tests.harness.postgres import PostgresServer
 from tests.harness.redis import RedisServer
@@ -207,7 +208,7 @@ def test_a_program_that_holds_the_write_lock_is_named_and_no_job(copy: Path) -> 
         with closing(Database(url, busy_timeout=0)) as database:
             found = file.examine_lock(database, Registry(), 0.01)
             with pytest.raises(DatabaseBusy, match=str(holder.pid)):
-                database.transact(do_nothing)
+                database.transact(write_nothing)
         holder.communicate()
     assert found.level is Level.PROBLEM
     held = "which is not a node, has held the write lock for longer than 0.01 s"
@@ -222,6 +223,15 @@ def copy(tmp_path: Path, migrated_sqlite: Path) -> Path:
     copy = tmp_path / "horae.db"
     copy.write_bytes(migrated_sqlite.read_bytes())
     return copy
+
+
+def test_a_user_who_cannot_write_the_file_is_told_so(copy: Path, tmp_path: Path) -> None:
+    control = ProcessControl(tmp_path / "control")
+    with obeying(control.file), control.during(refuse_writes=True):
+        told = call("doctor", "--database", f"sqlite:///{copy}")
+    assert told.exit_code == 1
+    refused = "this user cannot write the file: attempt to write a readonly database"
+    assert f"problem  write lock: {refused}" in told.stdout
 
 
 async def test_a_node_that_holds_the_write_lock_is_named_with_its_job(copy: Path) -> None:

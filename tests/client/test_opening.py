@@ -1,5 +1,6 @@
 """Opening the database before it is needed."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from horae import DatabaseBusy, Horae, SchemaMismatch
+from horae.storage.engine.sqlite import opening
 
 
 def test_a_new_file_is_ready_for_a_start_within_a_transaction_that_holds_its_lock(
@@ -41,6 +43,20 @@ def test_a_transaction_that_prevents_the_tables_from_being_made_is_said(tmp_path
         with pytest.raises(DatabaseBusy, match=r"cannot be opened: .* call `open\(\)`"):
             horae.jobs.list()
     engine.dispose()
+
+
+def test_a_file_that_cannot_be_written_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "horae.db")) as connection:
+        connection.execute("CREATE TABLE mine (id INTEGER)")
+    monkeypatch.setattr("time.sleep", pytest.fail)
+    address = f"file:{tmp_path}/horae.db?mode=ro"
+    with (
+        closing(sqlite3.connect(address, uri=True)) as connection,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        opening.prepare(connection)
 
 
 def test_a_program_makes_the_tables_itself(database_url: str) -> None:

@@ -54,8 +54,12 @@ def check_connection(database: Database) -> Finding:
             "connection",
             f"the database {'cannot be used now' if answers else 'does not answer'}:"
             f" {doctor.database_error_of(error)}",
-            "Check the URL, the server, the password and the network. No job runs until this"
-            " works.",
+            (
+                "Check the path, and who may read and write the file and its folder."
+                if database.is_file
+                else "Check the URL, the server, the password and the network."
+            )
+            + " No job runs until this works.",
         )
     connecting, asking = opened - began, time.monotonic() - opened
     return ok(

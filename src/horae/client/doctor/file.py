@@ -6,9 +6,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
 from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, ok, problem, warning
 from horae.domain.jobs import Job
-from horae.errors import DatabaseBusy
+from horae.errors import DatabaseBusy, Unavailable
 from horae.storage.engine import Database
 from horae.storage.engine.sqlite import Holder, process, write_lock_holder
 from horae.storage.nodes import NodeView, nodes
@@ -115,12 +117,18 @@ def wal_finding(size: int) -> Finding:
 def examine_lock(
     database: Database, registry: Registry, timeout: float = USUAL.lock_timeout
 ) -> Finding:
-    """Check that the write lock can be taken within `timeout` seconds."""
+    """Check that the file can be written, and its lock taken within `timeout` seconds."""
     with closing(Database(database.url, threads=1, busy_timeout=timeout)) as impatient:
         try:
-            impatient.transact(doctor.do_nothing)
+            impatient.transact(doctor.write_nothing)
         except DatabaseBusy:
             holder = write_lock_holder(database.url.database or "")
             started = database.autocommit(doctor.find_started)
             return lock_finding(holder, database.autocommit(nodes.view), started, registry, timeout)
+        except (DBAPIError, Unavailable) as error:
+            return problem(
+                "write lock",
+                f"this user cannot write the file: {doctor.database_error_of(error)}",
+                "Let the user of the nodes write the file, its folder and the files beside it.",
+            )
     return ok("write lock", f"can be taken within {timeout:g} s")

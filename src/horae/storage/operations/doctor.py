@@ -1,6 +1,6 @@
 """Queries of `horae doctor` about the database.
 
-They only read, and never read the text of other sessions' queries.
+They change nothing, and never read the text of other sessions' queries.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, case, func, select, text, union_all
+from sqlalchemy import Connection, case, delete, false, func, select, text, union_all
 from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs import REPORTED, Job, JobState
@@ -143,6 +143,7 @@ DUE_WORK: Final = (
     .group_by(_due.c.queue, _due.c.type)
     .order_by(_due.c.queue, _due.c.type)
 )
+WRITE_NOTHING: Final = delete(jobs).where(false())
 STARTED: Final = (
     select(*COLUMNS)
     .where(IS_HELD, jobs.c.state == JobState.STARTED)
@@ -194,8 +195,9 @@ def find_started(connection: Connection) -> list[Job]:
     return readable(jobs.name, connection.execute(STARTED), job_from)
 
 
-def do_nothing(_connection: Connection) -> None:
-    """Do nothing; a transaction runs it to find out whether one can begin."""
+def write_nothing(connection: Connection) -> None:
+    """Begin to write, and change nothing; it raises what would keep a change from being written."""
+    connection.execute(WRITE_NOTHING)
 
 
 def database_error_of(error: DBAPIError | Unavailable) -> str:

@@ -39,6 +39,9 @@ _READS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+"""Primary codes of errors because of what other connections do at the moment."""
+
 
 class DriverConnection(sqlite3.Connection):
     """A connection of Python's `sqlite3`, whose `commit` can be replaced (see `commit_guard`)."""
@@ -90,8 +93,8 @@ def _use_wal(connection: Any) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _HELD or time.monotonic() > deadline:
                 raise
             time.sleep(random.uniform(0.001, 0.01))
         else:
