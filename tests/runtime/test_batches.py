@@ -255,7 +255,7 @@ class TestEnds:
         ids = await start(horae, index, 4)
         with horae.components.database.engine.begin() as connection:
             connection.exec_driver_sql(
-                f"UPDATE horae_jobs SET params = '{{\"path\": 1}}' WHERE id = {ids[1]}"
+                f"UPDATE horae_jobs SET params = '{{\"url\": 1}}' WHERE id = {ids[1]}"
             )
         async with running_node(horae):
             states = [(await until_state(horae, each, "finished", "failed")).state for each in ids]

@@ -15,6 +15,7 @@ from horae.storage.nodes import nodes, peers
 from horae.storage.nodes.nodes import NodeRecord
 from horae.wakeup.channel import Hint, HintKind, WakeupChannel
 from horae.wakeup.silent import SilentChannel
+from tests.harness.nodes import until
 
 OWN = NodeId("own")
 OTHERS = [NodeId(f"other {number}") for number in range(20)]
@@ -196,3 +197,15 @@ def test_peers_are_live_workers_of_the_same_types_and_queues(database: Database)
 
 
 _conforms: type[WakeupChannel] = SentHints
+
+
+async def test_a_node_leaves_what_it_has_put_off_to_others() -> None:
+    """Others hear of it when it is due, and this node looks for due jobs a little later than they."""
+    scene = Scene(known=peers.LivePeers([OWN], 1))
+    assert scene.peers.delay(1) == 0
+    scene.peers.give_way(0)
+    await until(lambda: scene.channel.sent)
+    [sent] = scene.channel.sent
+    assert (sent.kind, sent.count, sent.busy) == (HintKind.WORK, 1, (OWN,))
+    assert scene.receive(None, busy=sent.busy) == 0
+    assert scene.peers.delay(1) > 0

@@ -240,6 +240,8 @@ class PeersTiming:
     """
     spare_delay: float = 0.1
     """How much later each further node looks for a due job that another node should claim."""
+    gives_way_for: float = 1.0
+    """How much later a node looks for due jobs after it has put one off for other nodes."""
     slowest: float = 5.0
     """Maximum factor by which many nodes stretch the time between searches that all of them make.
     """

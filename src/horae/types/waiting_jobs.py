@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from horae.domain.jobs import JobId
-from horae.redaction import cleaner
 from horae.storage.engine import Database
 from horae.storage.jobs import sample_of_waiting
-from horae.types.parameters import ModelParameters, SecretNotOpened, shown_path
+from horae.types.parameters import ModelParameters, SecretNotOpened
 from horae.types.registry import Registry
 
 
@@ -53,11 +52,7 @@ def _problem(parameters: ModelParameters, text: str | None) -> str | None:
     try:
         parameters.load(text)
     except ValidationError as error:
-        clean = cleaner(parameters.secrets_in(text))
-        return "; ".join(
-            f"{shown_path(parameters.model, item['loc']) or 'parameters'}: {clean(item['msg'])}"
-            for item in error.errors(include_input=False)
-        )
+        return parameters.misfit(error, text)
     except SecretNotOpened as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a validator of the application may raise anything

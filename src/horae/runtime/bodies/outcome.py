@@ -3,7 +3,9 @@
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from horae.domain.jobs import (
     INTERRUPTED_TEXT,
@@ -26,8 +28,17 @@ from horae.guarded_log import guarded_log
 from horae.redaction import Redactor, formatted, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType
+from horae.types.parameters import ModelParameters
 
 log = guarded_log("horae.runtime")
+MOST_PUT_OFF: Final = 20
+"""How often a job is put off until a node with its code claims it: for about a quarter of an hour.
+
+Other claims that were not counted, as of jobs that were claimed ahead, count here as well.
+"""
+LONGEST_PUT_OFF: Final = 60.0
+"""Maximum number of seconds until it is claimed again; the first time it is one."""
+_OTHER_NAMES: Final = frozenset({"extra_forbidden", "missing"})
 
 
 def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
@@ -50,7 +61,9 @@ def outcome_of(attempt: Attempt, error: BaseException) -> Outcome | None:
         case _:
             if isinstance(order, SoftTimeLimitExceeded) and not isinstance(error, Exception):
                 error = order
-            return _raised_outcome(attempt.job_type, attempt.claim, error)
+            return _put_off(attempt, error) or _raised_outcome(
+                attempt.job_type, attempt.claim, error
+            )
 
 
 def _interruption(attempt: Attempt) -> StoppedEarly:
@@ -75,6 +88,33 @@ def _interruption(attempt: Attempt) -> StoppedEarly:
             )
     reason = Interrupted.reason if again else f"{Interrupted.reason}; {advice}"
     return StoppedEarly(reason, again=again, human_readable_error=INTERRUPTED_TEXT)
+
+
+def _put_off(attempt: Attempt, error: BaseException) -> StoppedEarly | None:
+    """Return the outcome of a job whose stored parameters have other names than its type has here.
+
+    They were valid for the program that started it, so that program has other code, as while nodes
+    are replaced one by one: a node with the same code may run the job. None for any other error,
+    and if the job was put off for long enough.
+    """
+    claim, parameters = attempt.claim, attempt.job_type.parameters
+    put_off = claim.lease - claim.attempt
+    if (
+        attempt.params is not None  # they were loaded, so it is an error of the application
+        or put_off >= MOST_PUT_OFF
+        or not isinstance(error, ValidationError)
+        or not isinstance(parameters, ModelParameters)
+    ):
+        return None
+    if _OTHER_NAMES.isdisjoint(item["type"] for item in error.errors(include_url=False)):
+        return None
+    delay = min(2.0**put_off, LONGEST_PUT_OFF)
+    reason = (
+        f"this node has other code for {claim.type} than the program that started the job:"
+        f" {parameters.misfit(error, claim.params)}"
+    )
+    log.warning("job %d is put off for %g s: %s", claim.id, delay, reason)
+    return StoppedEarly(storable(shortened(reason)), again=True, delay=delay)
 
 
 def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) -> Outcome:

@@ -8,6 +8,7 @@ this: a job that no chosen node takes is found by polling.
 """
 
 import asyncio
+import math
 import time
 from contextlib import suppress
 from logging import DEBUG
@@ -47,6 +48,7 @@ class Peers:
         self._busy: dict[NodeId, float] = {}
         self._announced_at = self._responded_at = -timing.busy_for
         self._expected = 0
+        self._gives_way_until = -math.inf
         signals.node_suspected.connect(self._changed.set)
 
     async def run(self) -> None:
@@ -80,6 +82,8 @@ class Peers:
 
         `has_room`: whether the worker would claim jobs now.
         """
+        if self._node in hint.busy:
+            return  # it is its own
         now = time.monotonic()
         self._busy.update(dict.fromkeys(hint.busy, now))
         if hint.seed is None or hint.count is None:
@@ -113,6 +117,8 @@ class Peers:
         that know of the job, because the others learn of it when they poll the next time.
         """
         now = time.monotonic()
+        if now < self._gives_way_until:
+            return self._timing.gives_way_for
         if (
             key is None
             or now - self._responded_at < self._timing.known_after
@@ -121,6 +127,15 @@ class Peers:
             return 0.0
         each = self._timing.spare_delay
         return self._rng.uniform(each, each * len(self._known.alike))
+
+    def give_way(self, seconds: float) -> None:
+        """Let other nodes claim a job first that this one has put off for so many seconds.
+
+        Called on the node's loop.
+        """
+        self._gives_way_until = time.monotonic() + seconds + self._timing.known_after
+        hint = Hint(HintKind.WORK, count=1, busy=(self._node,))
+        asyncio.get_running_loop().call_later(seconds, self._wakeup.send, hint)
 
     def _is_chosen(self, seed: int, count: int, now: float) -> bool:
         if self._node not in self._known.alike:

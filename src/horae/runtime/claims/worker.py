@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from horae.domain.cluster import Isolation
-from horae.domain.jobs import Claim, JobId, JobState
+from horae.domain.jobs import AttemptOutcome, Claim, JobId, JobState
 from horae.errors import LeaseLost
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import (
@@ -314,6 +314,9 @@ class Worker:
             return  # the body was abandoned earlier
         del self.running[claim.id]
         self._settler.add(with_report(finished, self._reporter.latest(claim.id)))
+        ended = finished.settlement
+        if ended is not None and ended.outcome is AttemptOutcome.INTERRUPTED and ended.delay:
+            self._peers.give_way(ended.delay)
         if attempt.batch is not None:
             if not attempt.batch.end_one():
                 return

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from horae.domain.jobs import GroupId, Job, JobId, JobState
+from horae.domain.jobs import AttemptOutcome, GroupId, Job, JobId, JobState
 from horae.domain.schedules import Stop
 from horae.guarded_log import guarded_log
 from horae.live import CancelRequest
@@ -60,8 +60,10 @@ class Completion:
                 if settlement is not None and settlement.hook_owed is not None:
                     self._hooks.call_soon(claim.id, finished.error)
                 state = JobState.FINISHED if settlement is None else settlement.state
-                if state is JobState.PENDING:
-                    self._retry_in(0.0 if settlement is None else settlement.delay)
+                if settlement is not None and state is JobState.PENDING:
+                    # Other nodes are to run what this one cannot.
+                    if settlement.outcome is not AttemptOutcome.INTERRUPTED:
+                        self._retry_in(settlement.delay)
                 else:
                     over.append(claim.id)
                     cancelled.extend([claim.id] if state is JobState.CANCELLED else [])

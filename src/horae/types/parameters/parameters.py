@@ -152,9 +152,17 @@ class ModelParameters:
 
     def load(self, text: str | None) -> BaseModel:
         """Validate what was stored. Raises `ValidationError` if the declaration has changed."""
-        if self._nothing is not None:
+        if text is None and self._nothing is not None:
             return self._nothing
         return validated_again(self.model, self.opened(text) or "{}")
+
+    def misfit(self, error: ValidationError, text: str | None) -> str:
+        """Return what does not fit in what was stored, without secret values."""
+        clean = cleaner(self.secrets_in(text))
+        return "; ".join(
+            f"{shown_path(self.model, item['loc']) or 'parameters'}: {clean(item['msg'])}"
+            for item in error.errors(include_input=False)
+        )
 
     def restore(self, params: Any) -> Stored:
         """Return the same text, with copies of large values: each job deletes its own."""
