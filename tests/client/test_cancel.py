@@ -7,6 +7,7 @@ import pytest
 
 from horae import DatabaseBusy, Horae, InvalidRequest, JobDoesNotExist, JobNotCancellable, JobState
 from horae.domain.jobs.job import AttemptOutcome, JobId, Settlement
+from horae.errors import DatabaseUnavailable
 from horae.live.store import CancelRequest, LiveReport
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import settling
@@ -122,6 +123,21 @@ def test_only_the_owner_may(working: Horae) -> None:
         working.jobs.cancel(job.id + 1)
     assert working.jobs.get(job.id).state is JobState.PENDING
     assert working.jobs.cancel(job.id, owner="alice").cancelled_by == "alice"
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_live_store_that_fails_undoes_no_cancel(
+    working: Horae, monkeypatch: pytest.MonkeyPatch, *, started: bool
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise DatabaseUnavailable("live", "disk is full", answers=True)
+
+    job = working.jobs.start("work")
+    if started:
+        claim_as_another_node(working)
+    for name in ("read", "request_cancel", "forget"):
+        monkeypatch.setattr(working.components.live, name, fail)
+    assert working.jobs.cancel(job.id).state is JobState.CANCELLED
 
 
 async def test_other_processes_are_notified(working: Horae) -> None:

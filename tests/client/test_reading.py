@@ -15,6 +15,7 @@ from horae import (
     JobState,
     jobs_table,
 )
+from horae.errors import DatabaseUnavailable
 from horae.live.store import LiveReport
 from tests.harness.applications import claim_as_another_node, execute, limit_jobs
 
@@ -168,6 +169,24 @@ class TestOne:
         execute(horae, "UPDATE horae_jobs SET lease = lease + 1")
         stolen = horae.jobs.get(job.id)
         assert (stolen.progress_percentage, stolen.label) == (0, None)
+
+    def test_jobs_are_read_without_their_reports_if_the_live_store_fails(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As beside a SQLite file whose disk is full."""
+
+        @horae.job
+        def work() -> None: ...
+
+        def fail(*_: Any) -> Any:
+            raise DatabaseUnavailable("live", "disk is full", answers=True)
+
+        job = horae.jobs.start(work)
+        claim_as_another_node(horae)
+        monkeypatch.setattr(horae.components.live, "read", fail)
+        shown = horae.jobs.get(job.id)
+        assert (shown.state, shown.progress_percentage) == (JobState.STARTED, 0)
+        assert horae.jobs.list().jobs == [shown]
 
     def test_a_row_that_has_ended_always_wins(self, horae: Horae) -> None:
         @horae.job

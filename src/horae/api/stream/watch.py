@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from horae.api.stream.timing import JobWatchTiming
-from horae.client.jobs import Jobs
+from horae.client.jobs import Jobs, read_reports
 from horae.domain.jobs import ENDED, Job, JobId, JobState
 from horae.live import LiveReport
 from horae.runtime.components import Components
@@ -74,11 +74,7 @@ class JobWatch:
         self._held = scan.held
         running = {job_id: scan.versions[job_id].lease for job_id in scan.held}
         reports = self._reports
-        self._reports = {
-            job_id: report
-            for job_id, report in self._components.live.read(list(running)).items()
-            if report.lease == running[job_id]
-        }
+        self._reports = read_reports(self._components.live, running)
         if first or scan.truncated:
             return [] if first else None
         changed = {

@@ -6,12 +6,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError
-
 from horae.client.doctor.finding import GIGABYTE, USUAL, Finding, ok, problem, warning
 from horae.domain.jobs import Job
-from horae.errors import DatabaseBusy, Unavailable
-from horae.storage.engine import Database
+from horae.errors import DatabaseBusy
+from horae.storage.engine import DATABASE_ERRORS, Database
 from horae.storage.engine.sqlite import Holder, process, write_lock_holder
 from horae.storage.nodes import NodeView, nodes
 from horae.storage.operations import doctor
@@ -125,7 +123,7 @@ def examine_lock(
             holder = write_lock_holder(database.url.database or "")
             started = database.autocommit(doctor.find_started)
             return lock_finding(holder, database.autocommit(nodes.view), started, registry, timeout)
-        except (DBAPIError, Unavailable) as error:
+        except DATABASE_ERRORS as error:
             return problem(
                 "write lock",
                 f"this user cannot write the file: {doctor.database_error_of(error)}",

@@ -11,6 +11,7 @@ from horae.client.jobs.bulk_job import BulkJob
 from horae.client.jobs.bulk_order import BulkFilter
 from horae.client.jobs.filters import page_length, wanted_states
 from horae.client.jobs.jobs import JobCount, JobPage, Jobs
+from horae.client.jobs.live_reports import read_reports
 
 __all__ = [
     "AsyncBodyGroup",
@@ -23,5 +24,6 @@ __all__ = [
     "JobPage",
     "Jobs",
     "page_length",
+    "read_reports",
     "wanted_states",
 ]

@@ -9,6 +9,7 @@ from horae.client.jobs.creating import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
 from horae.domain.jobs import Job, JobId, JobState
 from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
+from horae.guarded_log import guarded_log
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs import ON_CANCELLED, reading
@@ -16,6 +17,8 @@ from horae.storage.outcomes import CancelledJob, cancelling
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks, HookThreads
 from horae.wakeup import Hint, HintKind, WakeupChannel
+
+log = guarded_log("horae.jobs")
 
 
 class JobCanceller:
@@ -89,14 +92,17 @@ class JobCanceller:
             return now
         cancelled = found.job
         self._groups.act_on(found.follow_ups)
+        # The cancel is final, whatever the live store says
+        with log.guard("job %d is cancelled, but its live state is not: %s", job.id):
+            if cancelled.node_id is None:
+                self._live.forget([job.id])
+            else:
+                self._request_cancel(job.id, who)
         if cancelled.node_id is None:
-            self._live.forget([job.id])
             if may_wait:
                 self._hooks.call_here(job.id, job.type)
             else:
                 self._hook_threads.call_due(job.type)
-        else:
-            self._request_cancel(job.id, who)
         self._wakeup.send(Hint(HintKind.ENDED, (job.id,)))
         if cancelled.schedule_id is not None and cancelled.node_id is None:
             # The run of its schedule has ended with it.
