@@ -4,13 +4,14 @@ import re
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 from sqlalchemy import Engine, text
 
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
 from tests.e2e.serving import Served
 from tests.e2e.tasks import MOST_CLICKS, clicks
+from tests.e2e.test_fit import IN_GERMAN
 from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
@@ -185,3 +186,21 @@ def test_a_search_is_saved_and_narrowed(page: Page, node: Served) -> None:
     page.get_by_test_id("order").select_option("oldest")
     rows = page.get_by_test_id("jobs").locator("tbody tr")
     expect(rows.first).to_have_attribute("data-testid", f"job-{jobs[0]}")
+
+
+def test_saved_searches_are_seen_on_a_telephone_and_in_other_tabs(
+    page: Page, context: BrowserContext, node: Served
+) -> None:
+    other = context.new_page()
+    other.goto("jobs")
+    expect(other.get_by_test_id("live")).to_have_text("Live")
+    page.add_init_script(IN_GERMAN)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("jobs?query=state:pending")
+    page.get_by_test_id("saved-searches").click()
+    field = page.get_by_test_id("search-name")
+    field.fill("Waiting")
+    expect(field).to_be_in_viewport(ratio=1)
+    page.get_by_test_id("save-search").click()
+    other.get_by_test_id("saved-searches").click()
+    expect(other.get_by_role("link", name="Waiting")).to_be_visible()
