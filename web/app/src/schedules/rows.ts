@@ -24,11 +24,19 @@ const VALUES: Readonly<Record<Exclude<Sort, 'failing'>, (schedule: Schedule) => 
   duration: ({ statistics }) => statistics.mean_duration_seconds,
 }
 
-/** Sort schedules: the soonest next one first, else the largest. Those that fail come first from the server. */
+/** Whether its runs fail, or it gave up after failures; the server has such schedules on its first page. */
+function isFailing(schedule: Schedule): boolean {
+  return streakOf(schedule) > 0 || schedule.disabled_reason === 'retries used up'
+}
+
+/** Sort schedules: the soonest next one first, else the largest; in the usual order those that fail, by module and name. */
 export function sorted(
   schedules: readonly Schedule[],
   { by, reversed }: SortOrder<Sort>,
 ): readonly Schedule[] {
-  if (by === 'failing') return reversed ? [...schedules].reverse() : schedules
-  return sortedBy(schedules, VALUES[by], reversed)
+  if (by !== 'failing') return sortedBy(schedules, VALUES[by], reversed)
+  const byName = sortedBy(schedules, VALUES.name)
+  const byModule = sortedBy(byName, ({ module }) => module)
+  const rows = sortedBy(byModule, (schedule) => Number(isFailing(schedule)))
+  return reversed ? rows.reverse() : rows
 }
