@@ -40,6 +40,16 @@ describe('the text of an error', () => {
   })
 })
 
+describe('the texts of a language', () => {
+  it('are English where they are missing', () => {
+    expect(messagesFor('de-AT').percent(40)).toBe('40\u00a0%')
+    const more = { fr: { progress: 'Avancement' }, de: { cancel: 'Stopp' } }
+    expect(messagesFor('fr-CA', more)).toEqual({ ...messagesFor('en'), progress: 'Avancement' })
+    expect(messagesFor('de', more)).toEqual({ ...messagesFor('de'), cancel: 'Stopp' })
+    expect(messagesFor('xx')).toEqual(messagesFor('en'))
+  })
+})
+
 describe('the state and the label of a job', () => {
   it('are apart', () => {
     const job = jobOf(1, 'importing-table')

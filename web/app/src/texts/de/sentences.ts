@@ -305,7 +305,7 @@ function ahead(v: SentenceValues): string {
 }
 
 function progress(v: SentenceValues): string {
-  return `${v.number('percentage')} %${v.has('label') ? `, „${v.text('label')}“` : ''}`
+  return `${v.number('percentage')}\u00a0%${v.has('label') ? `, „${v.text('label')}“` : ''}`
 }
 
 function more(v: SentenceValues): string {

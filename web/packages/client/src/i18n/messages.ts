@@ -4,6 +4,8 @@ import type { JobState } from '../job/states'
 export interface Messages {
   readonly states: Readonly<Record<JobState | 'gone', string>>
   readonly progress: string
+  /** Write a number of percent. */
+  readonly percent: (value: number) => string
   readonly cancel: string
   readonly cancelling: string
   readonly notCancellable: { readonly error: string; readonly message: string }
@@ -21,6 +23,7 @@ const en: Messages = {
     gone: 'No longer exists',
   },
   progress: 'Progress',
+  percent: (value) => `${value}%`,
   cancel: 'Cancel',
   cancelling: 'Cancelling…',
   notCancellable: {
@@ -44,6 +47,7 @@ const de: Messages = {
     gone: 'Nicht mehr vorhanden',
   },
   progress: 'Fortschritt',
+  percent: (value) => `${value}\u00a0%`,
   cancel: 'Abbrechen',
   cancelling: 'Wird abgebrochen …',
   notCancellable: {
@@ -59,12 +63,12 @@ const de: Messages = {
 
 export const MESSAGES: Readonly<Record<string, Messages>> = { en, de }
 
-/** Return the texts for a language tag such as `de-AT`. Unknown languages fall back to English. */
+/** Return the texts for a language tag such as `de-AT`. Unknown languages and missing texts fall back to English. */
 export function messagesFor(
   locale: string,
-  more: Readonly<Record<string, Messages>> = {},
+  more: Readonly<Record<string, Partial<Messages>>> = {},
 ): Messages {
-  const known = { ...MESSAGES, ...more }
   const tag = locale.toLowerCase()
-  return known[tag] ?? known[tag.split('-')[0] ?? ''] ?? en
+  const language = tag.split('-')[0] ?? ''
+  return { ...en, ...MESSAGES[language], ...(more[tag] ?? more[language]) }
 }

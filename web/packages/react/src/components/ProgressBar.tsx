@@ -20,8 +20,9 @@ export function ProgressBar(props: ProgressBarProps): ReactElement {
   const { value, status = '', showValue = true, showOverflow = false, label } = props
   const messages = useMessages()
   const percent = Math.round(value)
+  const percentText = messages.percent(percent)
   const width = Math.max(0, showOverflow ? value : Math.min(value, 100))
-  const text = [showValue ? `${percent}%` : '', status].filter(Boolean).join(' · ')
+  const text = [showValue ? percentText : '', status].filter(Boolean).join(' · ')
   return (
     <div className="horae-progress">
       <div
@@ -31,7 +32,7 @@ export function ProgressBar(props: ProgressBarProps): ReactElement {
         aria-valuemax={100}
         aria-label={label ?? messages.progress}
         aria-valuenow={Math.min(100, Math.max(0, percent))}
-        aria-valuetext={`${percent}% ${status}`.trim()}
+        aria-valuetext={`${percentText} ${status}`.trim()}
       >
         <div className={barClass(props)} style={{ width: `${width}%` }} />
       </div>

@@ -13,6 +13,7 @@ export function ProgressCircle(props: ProgressCircleProps): ReactElement {
   const messages = useMessages()
   const shown = Math.max(0, Math.min(100, value))
   const percent = Math.round(shown)
+  const percentText = messages.percent(percent)
   const still = shown >= 100 ? ' horae-circle__bar--still' : ''
   return (
     <div className="horae-circle">
@@ -23,7 +24,7 @@ export function ProgressCircle(props: ProgressCircleProps): ReactElement {
         aria-valuemax={100}
         aria-label={label ?? messages.progress}
         aria-valuenow={percent}
-        aria-valuetext={`${percent}% ${status}`.trim()}
+        aria-valuetext={`${percentText} ${status}`.trim()}
       >
         <circle className="horae-circle__track" cx="18" cy="18" r={RADIUS} />
         {shown > 0 && (
@@ -37,7 +38,7 @@ export function ProgressCircle(props: ProgressCircleProps): ReactElement {
         )}
         {showValue && (
           <text className="horae-circle__value" x="18" y="18" aria-hidden="true">
-            {percent}%
+            {percentText}
           </text>
         )}
       </svg>

@@ -22,7 +22,7 @@ export interface HoraeProviderProps {
   /** A language tag; `en` by default. */
   readonly locale?: string
   /** Texts of further languages, or replacements, by language tag. */
-  readonly messages?: Readonly<Record<string, Messages>>
+  readonly messages?: Readonly<Record<string, Partial<Messages>>>
   /** Converts a label of a job into a text for the user. */
   readonly labelText?: LabelText
   readonly children?: ReactNode

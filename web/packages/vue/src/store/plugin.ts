@@ -34,7 +34,7 @@ export interface HoraeOptions extends ClientOptions {
   /** A language tag; `en` by default. */
   readonly locale?: MaybeRefOrGetter<string>
   /** Texts of further languages, or replacements, by language tag. */
-  readonly messages?: Readonly<Record<string, Messages>>
+  readonly messages?: Readonly<Record<string, Partial<Messages>>>
   readonly labelText?: LabelText
   readonly polling?: Partial<PollingOptions>
   /** @deprecated Renamed to `polling`. */
@@ -42,6 +42,8 @@ export interface HoraeOptions extends ClientOptions {
 }
 
 export const horaeKey: InjectionKey<Horae> = Symbol('horae')
+/** The texts of the components below: those of the plugin, or of a custom element. */
+export const messagesKey: InjectionKey<ComputedRef<Messages>> = Symbol('horae messages')
 
 /** Create the plugin: `app.use(createPinia()).use(createHorae({ baseUrl, token, locale }))`. */
 export function createHorae(options: HoraeOptions = {}): Horae & Plugin {
@@ -56,7 +58,13 @@ export function createHorae(options: HoraeOptions = {}): Horae & Plugin {
     // eslint-disable-next-line @typescript-eslint/no-deprecated -- the previous name is still provided
     pace: pollingOptions,
   }
-  return { ...horae, install: (app) => void app.provide(horaeKey, horae) }
+  return {
+    ...horae,
+    install: (app) => {
+      app.provide(horaeKey, horae)
+      app.provide(messagesKey, horae.messages)
+    },
+  }
 }
 
 /** Return what the plugin provides. @throws if the plugin is not installed. */
