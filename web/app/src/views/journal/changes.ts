@@ -24,18 +24,18 @@ export function changedValues(before: unknown, after: unknown): ChangedValue[] {
     .map((name) => ({ name, before: oldFields[name], after: newFields[name] }))
 }
 
-/** Format a value on one line. */
-export function valueText(value: unknown): string {
-  if (value === undefined || value === null) return texts.value.journal.nothing
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-/** Format a value on one short line, a moment in the zone of the page. */
+/** Format a value on one line, a moment in the zone of the page. */
+export function valueText(value: unknown): string {
+  if (value === undefined || value === null) return texts.value.journal.nothing
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return MOMENT.test(value) ? momentText(value) : value
+}
+
+/** Format a value on one short line. */
 export function shortText(value: unknown): string {
   const text = valueText(value)
-  if (MOMENT.test(text)) return momentText(text)
   return text.length > MAX_SHORT ? `${text.slice(0, MAX_SHORT - 1)}…` : text
 }
 
