@@ -87,6 +87,24 @@ describe('a deployment', () => {
     expect(diffOf([], ['x'])).toEqual([{ mark: '+', text: 'x' }])
   })
 
+  it('names the schedule whose options changed', () => {
+    const before = ['verb gone', '  +job gone', 'verb kept', '  +cron 1', '  +priority 0']
+    const after = ['verb kept', '  +cron 2', '  +priority 1', 'verb new', '  +job new']
+    expect(
+      changesBetween(before.join('\n'), after.join('\n')).map(({ mark, text }) => mark + text),
+    ).toEqual([
+      '-verb gone',
+      '-  +job gone',
+      ' verb kept',
+      '-  +cron 1',
+      '-  +priority 0',
+      '+  +cron 2',
+      '+  +priority 1',
+      '+verb new',
+      '+  +job new',
+    ])
+  })
+
   it('is compared by its set of lines if it is huge', () => {
     const lines = Array.from({ length: 2100 }, (_, index) => `line ${index}`)
     expect(diffOf(lines, [...lines.slice(1), 'new'])).toEqual([

@@ -10,9 +10,26 @@ const MAX_CELLS = 4_000_000
 const removed = (text: string): DiffLine => ({ mark: '-', text })
 const added = (text: string): DiffLine => ({ mark: '+', text })
 
-/** Return the lines of a schema that changed since the previous one. */
+/** Return the lines of a schema that changed since the previous one, each below the schedule to which it belongs. */
 export function changesBetween(before: string, after: string): DiffLine[] {
-  return diffOf(linesOf(before), linesOf(after)).filter(({ mark }) => mark !== ' ')
+  const changes: DiffLine[] = []
+  let schedule: DiffLine | null = null
+  for (const line of diffOf(linesOf(before), linesOf(after))) {
+    if (line.mark === ' ') {
+      if (isSchedule(line)) schedule = line
+      continue
+    }
+    if (isSchedule(line)) schedule = null
+    else if (schedule !== null) changes.push(schedule)
+    schedule = null
+    changes.push(line)
+  }
+  return changes
+}
+
+/** Whether a line names a schedule, and is not one of its options. */
+function isSchedule({ text }: DiffLine): boolean {
+  return /^\s*verb /.test(text)
 }
 
 function linesOf(schema: string): string[] {
