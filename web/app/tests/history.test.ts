@@ -70,9 +70,10 @@ describe('a chart of the history', () => {
 describe('"Why?"', () => {
   const at = Date.parse('2030-01-01T03:10:00Z') / 1000
   const of = { scope: 'queue', name: 'export' } as const
+  const history = { start: '2030-01-01T03:00:00Z', step_seconds: 60, seconds: Array(11).fill(60) }
 
   it('leads from failures to the jobs that failed then', () => {
-    expect(whyOf('throughput', 'Failed', 2, at, 60, of)).toEqual({
+    expect(whyOf('throughput', 'Failed', 2, at, history, of)).toEqual({
       name: 'jobs',
       query: {
         q: 'finished:2030-01-01T03:10:00Z..2030-01-01T03:11:00Z',
@@ -82,21 +83,32 @@ describe('"Why?"', () => {
     })
   })
 
+  it('leads from a past depth to the jobs that there were then', () => {
+    const then = 'created:..2030-01-01T03:10:00Z finished:2030-01-01T03:09:00Z..'
+    const past = at - 60
+    const query = { q: then, queue: 'export' }
+    expect(whyOf('waiting', 'Waiting', 5, past, history, of)).toEqual({ name: 'jobs', query })
+    expect(whyOf('slots', 'Used', 3, past, history, of)).toEqual({ name: 'jobs', query })
+    expect(
+      whyOf('lateness', 'Oldest', 3, past, history, { scope: 'everything', name: null }),
+    ).toEqual({ name: 'jobs', query: { q: then } })
+  })
+
   it('leads from depth to what waits, and from nothing nowhere', () => {
-    expect(whyOf('waiting', 'Waiting', 5, at, 60, of)).toEqual({
+    expect(whyOf('waiting', 'Waiting', 5, at, history, of)).toEqual({
       name: 'jobs',
       query: { states: 'pending', queue: 'export' },
     })
     expect(
-      whyOf('waiting', 'Waiting', 5, at, 60, { scope: 'everything', name: null }),
+      whyOf('waiting', 'Waiting', 5, at, history, { scope: 'everything', name: null }),
     ).toMatchObject({ name: 'queues' })
-    expect(whyOf('slots', 'Used', 3, at, 60, of)).toEqual({
+    expect(whyOf('slots', 'Used', 3, at, history, of)).toEqual({
       name: 'jobs',
       query: { states: 'started', queue: 'export' },
     })
-    expect(whyOf('slots', 'Slots', 10, at, 60, of)).toEqual({ name: 'fleet' })
-    expect(whyOf('throughput', 'Failed', 0, at, 60, of)).toBeNull()
-    expect(whyOf('throughput', 'Failed', null, at, 60, of)).toBeNull()
+    expect(whyOf('slots', 'Slots', 10, at, history, of)).toEqual({ name: 'fleet' })
+    expect(whyOf('throughput', 'Failed', 0, at, history, of)).toBeNull()
+    expect(whyOf('throughput', 'Failed', null, at, history, of)).toBeNull()
   })
 })
 

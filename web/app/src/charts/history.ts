@@ -6,9 +6,18 @@ import type { ChartData } from './series'
 export type Measure = 'waiting' | 'lateness' | 'throughput' | 'slots' | 'wait' | 'run'
 
 /** Return the beginning of each step, as Unix timestamps. */
-export function timesOf({ start, step_seconds: step, seconds }: HistorySeries): number[] {
+export function timesOf({
+  start,
+  step_seconds: step,
+  seconds,
+}: Pick<HistorySeries, 'start' | 'step_seconds' | 'seconds'>): number[] {
   const first = Date.parse(start) / 1000
   return seconds.map((_, index) => first + index * step)
+}
+
+/** Return the index of the newest step that was recorded; -1: none was. */
+export function lastRecorded({ seconds }: Pick<HistorySeries, 'seconds'>): number {
+  return seconds.findLastIndex((recorded) => recorded > 0)
 }
 
 /** Return how many jobs ended in a minute, by outcome. A step is divided by the seconds for which there are figures. */

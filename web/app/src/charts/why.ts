@@ -1,7 +1,8 @@
 import type { LocationQueryRaw, RouteLocationRaw } from 'vue-router'
 
+import type { HistorySeries } from '@/api/model'
 import { texts } from '@/texts/texts'
-import type { Measure } from './history'
+import { lastRecorded, timesOf, type Measure } from './history'
 
 /** Of what a chart is. */
 export interface ChartScope {
@@ -26,42 +27,64 @@ function within({ scope, name }: ChartScope): LocationQueryRaw {
   return scope === 'queue' ? { queue: name } : { type: name }
 }
 
-type Target = (of: ChartScope, ended: string, label: string) => RouteLocationRaw
+/** A step of a chart, from one moment to another. */
+interface Step {
+  readonly from: string
+  readonly to: string
+  /** It is the newest one: what is counted in it can be seen as it is now. */
+  readonly isLast: boolean
+}
+
+type Target = (of: ChartScope, step: Step, label: string) => RouteLocationRaw
 
 const jobs = (query: LocationQueryRaw, of: ChartScope): RouteLocationRaw => ({
   name: 'jobs',
   query: { ...query, ...within(of) },
 })
 
-const waiting: Target = (of) =>
-  of.scope === 'everything'
+const endedIn = ({ from, to }: Step): string => `finished:${from}..${to}`
+
+/** The jobs that there were in a past step: created until its end, and ended after its start. */
+const openIn = ({ from, to }: Step): string => `created:..${to} finished:${from}..`
+
+const waiting: Target = (of, step) => {
+  if (!step.isLast) return jobs({ q: openIn(step) }, of)
+  return of.scope === 'everything'
     ? { name: 'queues', query: { show: 'waiting' } }
     : jobs({ states: 'pending' }, of)
+}
 
 const TARGETS: Readonly<Record<Measure, Target>> = {
-  throughput: (of, ended, label) => jobs({ q: ended, states: stateOf(label) }, of),
-  wait: (of, ended) => jobs({ q: ended }, of),
-  run: (of, ended) => jobs({ q: ended }, of),
+  throughput: (of, step, label) => jobs({ q: endedIn(step), states: stateOf(label) }, of),
+  wait: (of, step) => jobs({ q: endedIn(step) }, of),
+  run: (of, step) => jobs({ q: endedIn(step) }, of),
   waiting,
   lateness: waiting,
-  slots: (of, _ended, label) =>
-    of.scope === 'everything' || label === texts.value.charts.series.slots
-      ? { name: 'fleet' }
-      : jobs({ states: 'started' }, of),
+  slots: (of, step, label) => {
+    if (label === texts.value.charts.series.slots) return { name: 'fleet' }
+    if (!step.isLast) return jobs({ q: openIn(step) }, of)
+    return of.scope === 'everything' ? { name: 'fleet' } : jobs({ states: 'started' }, of)
+  },
 }
 
 /**
- * Return where the reason of a value is: the jobs that ended so in this step, or the jobs that wait. Null if it leads
- * nowhere, such as for zero.
+ * Return where the reason of a value is: the jobs that ended so in this step, or those that wait or run, in the last
+ * step now, in others then. Null if it leads nowhere, such as for zero.
  */
 export function whyOf(
   measure: Measure,
   label: string,
   value: number | null,
   time: number,
-  step: number,
+  history: Pick<HistorySeries, 'start' | 'step_seconds' | 'seconds'>,
   of: ChartScope,
 ): RouteLocationRaw | null {
   if (value === null || value === 0) return null
-  return TARGETS[measure](of, `finished:${searched(time)}..${searched(time + step)}`, label)
+  const last = timesOf(history)[lastRecorded(history)] ?? time
+  const step = {
+    from: searched(time),
+    to: searched(time + history.step_seconds),
+    isLast: time >= last,
+  }
+  return TARGETS[measure](of, step, label)
 }
