@@ -63,6 +63,10 @@ def test_a_viewer_is_told_what_is_not_shown(
         group = page.get_by_role("article")
         expect(group.locator(".message")).to_have_text("Not shown to viewers.")
         expect(page.get_by_test_id("read-only")).to_contain_text("error texts are not shown")
+        page.set_viewport_size({"width": 390, "height": 844})
+        log_out = page.get_by_role("button", name="Log out").bounding_box()
+        assert log_out is not None
+        assert log_out["height"] < 40  # its words are on one line
         page.goto(f"jobs/{failed}")
         expect(page.get_by_test_id("job-error")).to_have_text("Not shown to viewers.")
         page.goto("jobs?q=error:printer")

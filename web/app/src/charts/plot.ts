@@ -55,7 +55,7 @@ export function optionsOf(
       y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, minimumHeight)] },
     },
     axes: [
-      { ...axis(color), size: 30, values: (_plot, ticks) => timeTexts(ticks) },
+      { ...axis(color), ...TIME_AXIS },
       {
         ...axis(color),
         size: (plot, values) => widthOf(values, plot),
@@ -129,6 +129,13 @@ function timeTexts(ticks: readonly number[]): string[] {
   const days = (ticks.at(-1) ?? 0) - (ticks[0] ?? 0) >= 4 * 86_400
   const texts = ticks.map((seconds) => (days ? dayText(seconds) : tickText(seconds)))
   return texts.map((text, index) => (text === texts[index - 1] ? '' : text))
+}
+
+/** Between two of its ticks is room for a label such as `30. Nov.`. */
+const TIME_AXIS: uPlot.Axis = {
+  size: 30,
+  space: 60,
+  values: (_plot, ticks) => timeTexts(ticks),
 }
 
 function axis(color: Color): uPlot.Axis {

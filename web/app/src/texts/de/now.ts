@@ -5,7 +5,7 @@ export const now: Texts['now'] = {
   wrong: (wrong, notable) =>
     (wrong === 1 ? 'Eine Sache stimmt nicht' : `${countText(wrong)} Dinge stimmen nicht`) +
     (notable > 0 ? `, ${verdient(notable)}` : ''),
-  notable: (count) => `Alles läuft; ${verdient(count)}`,
+  notable: (count) => `Alles in Ordnung; ${verdient(count)}`,
   well: 'Alles in Ordnung',
   unknown: 'Zurzeit nicht bekannt',
   noNode: 'Alles in Ordnung, aber kein Knoten läuft',

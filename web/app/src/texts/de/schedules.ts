@@ -73,7 +73,7 @@ export const schedules: Texts['schedules'] = {
   askAbout: 'Warum lief er, oder lief er nicht, um',
   ask: 'Fragen',
   note: (text) => `Notiz: ${text}`,
-  nodesUp: 'Knoten, die da liefen:',
+  nodesUp: 'Laufende Knoten:',
   upSince: 'seit',
   diedAt: 'abgestürzt',
   leftAt: 'beendet',

@@ -66,7 +66,7 @@ export const schedules = {
   askAbout: 'Why did it, or did it not, run at',
   ask: 'Ask',
   note: (text: string) => `Note: ${text}`,
-  nodesUp: 'Nodes that were up then:',
+  nodesUp: 'Nodes up:',
   upSince: 'up since',
   diedAt: 'died',
   leftAt: 'stopped',
