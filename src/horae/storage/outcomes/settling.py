@@ -138,15 +138,7 @@ def _finish(
     Returns the finished jobs, and how many of them belong to each group, if this transaction
     reports their ends.
     """
-    # Most have neither of these. To format them here takes a fifth of the time, and so a twentieth
-    # of the client's time for a job.
-    parts = (
-        f'{{"id":{item.id},"lease":{item.lease}}}'
-        if item.result is None and item.label is None and item.group_id is None
-        else as_batch([item], PLAIN)[1:-1]
-        for item in plain
-    )
-    batch = {"batch": f"[{','.join(parts)}]", "node": node}
+    batch = {"batch": f"[{','.join(map(_as_row, plain))}]", "node": node}
     statements = FINISH.on(connection)
     if len(statements) == 1:
         row = connection.execute(statements[0], {**batch, "number": len(plain)}).one()
@@ -164,6 +156,15 @@ def _finish(
     if awaited != REPORTED:
         return finished, Counter()
     return finished, Counter(item.group_id for item in plain if item.group_id is not None)
+
+
+def _as_row(item: Settlement) -> str:
+    if item.result is not None or item.label is not None:
+        return as_batch([item], PLAIN)[1:-1]
+    # Most are like this. To format them here takes a fifth of the time, and so a twentieth of the
+    # client's time for a job.
+    group = "" if item.group_id is None else f',"group_id":{item.group_id}'
+    return f'{{"id":{item.id},"lease":{item.lease}{group}}}'
 
 
 def release(
