@@ -76,6 +76,7 @@ def test_urls_get_the_driver_that_is_used(url: str, expected: str) -> None:
         ),
         ("", "'' is not a database URL"),
         ("mysql://h/d", "'mysql' is not supported; allowed are sqlite and postgresql"),
+        ("sqlite:///a?b.db", r"^database: in the path of a SQLite file write '\?' as %3F$"),
         ("postgresql://u:hun@ter2@h/d", "^database: in a user name or password write '@' as %40$"),
         ("sqlite://", "SQLite needs a file that other processes can open"),
         ("sqlite:///:memory:", "SQLite needs a file that other processes can open"),

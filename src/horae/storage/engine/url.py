@@ -130,6 +130,10 @@ def _parse(url: str | URL, setting: str) -> URL:
         ) from None
     if "@" in (parsed.host or ""):  # the end of a password: as a host it would be shown
         raise ConfigurationError(f"{setting}: in a user name or password write '@' as %40")
+    if parsed.get_backend_name() == SQLITE and not all(
+        "=" in option for option in text.partition("?")[2].split("&") if option
+    ):  # SQLAlchemy would drop the end of the path, and open another file
+        raise ConfigurationError(f"{setting}: in the path of a SQLite file write '?' as %3F")
     if several is None or not parsed.get_backend_name().startswith("postgres"):
         return parsed
     found = [HOST_AND_PORT.fullmatch(each) for each in several["hosts"].split(",")]
