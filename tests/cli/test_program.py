@@ -79,6 +79,22 @@ def test_a_reader_of_the_output_may_leave() -> None:
     assert program.stderr == b""
 
 
+def test_a_terminal_without_a_character_gets_another_and_programs_get_utf_8(url: str) -> None:
+    def printed(*arguments: str) -> bytes:
+        return subprocess.run(
+            [sys.executable, "-m", "horae", "--database", url, *arguments],
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            stdout=subprocess.PIPE,
+            check=False,
+        ).stdout
+
+    note = "“Müller” → 14:00 ☃"
+    printed("queues", "pause", "mail", "--note", note)
+    assert rb'"M\xfcller" -> 14:00 \u2603' in printed("status")
+    [queue] = json.loads(printed("queues", "list", "--json"))["queues"]
+    assert queue["note"] == note
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

@@ -3,10 +3,12 @@
 `lazy_commands` has the commands.
 """
 
+import codecs
+import io
 import os
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -95,9 +97,30 @@ def open_standard_streams() -> None:
             setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
+ASCII: Final = {"→": "->", "…": "...", "“": '"', "”": '"', "\N{EN DASH}": "-"}
+
+
+def in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Return what replaces characters that a stream does not have, and where they end."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    signs = (ASCII.get(each, each) for each in missing)
+    return "".join(signs).encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def write_what_streams_have() -> None:
+    """Let stdout and stderr replace the characters that their encoding does not have."""
+    codecs.register_error("horae.in_ascii", in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="horae.in_ascii")
+
+
 def main() -> None:
     """Run the program."""
     open_standard_streams()
+    write_what_streams_have()
     if not all(is_storable(argument) for argument in sys.argv):
         complain("an argument is not valid UTF-8 or contains a NUL character")
         sys.exit(WRONG_CALL)

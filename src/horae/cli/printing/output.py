@@ -40,8 +40,8 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Print one line of JSON."""
-    typer.echo(to_json(value, inf_nan_mode="null", fallback=str).decode())
+    """Print one line of JSON, which is UTF-8 whatever the encoding of the terminal."""
+    typer.echo(to_json(value, inf_nan_mode="null", fallback=str))
 
 
 def print_table(columns: Columns, items: Iterable[Any], *, empty: str = "") -> None:
