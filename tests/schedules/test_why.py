@@ -141,6 +141,7 @@ def test_times_to_come_say_what_will_happen(driver: Driver) -> None:
     excluded = why("nightly", NIGHT + 24 * HOUR)
     assert (excluded.kind, excluded.reason) == ("will_be_skipped", "excluded")
     assert why("nightly", NIGHT - 48 * HOUR).kind == "not_created_yet"
+    assert why("nightly", NIGHT - 50 * HOUR).kind == "not_created_yet"
 
 
 def test_a_time_during_the_wait_after_a_crash_is_decided_when_that_ends(driver: Driver) -> None:
@@ -164,6 +165,27 @@ def test_a_pause_of_everything_is_told(driver: Driver) -> None:
     driver.clock.set(NIGHT + HOUR)
     why = driver.horae.schedules.why("nightly")
     assert (why.kind, why.note) == ("everything_paused", "migration")
+
+
+def test_a_pause_of_everything_is_told_after_its_end(driver: Driver) -> None:
+    for name, catch_up in (("late", "last"), ("missed", "none")):
+        driver.horae.schedules.add("work", name=name, cron="0 3 * * *", catch_up=catch_up)
+    driver.horae.queues.pause_everything("migration")
+    driver.clock.set(NIGHT + HOUR)
+    driver.horae.queues.resume_everything()
+    driver.clock.advance(hours=1)
+    driver.fire_due()
+    for name in ("late", "missed"):
+        why = driver.horae.schedules.why(name, NIGHT)
+        assert (why.reason, why.note, why.paused_at) == (
+            {"late": "late", "missed": "catch_up_none"}[name],
+            "migration",
+            MONDAY,
+        )
+        assert "It was paused by" in why.text
+    driver.clock.set(NIGHT + 25 * HOUR)
+    driver.fire_due()
+    assert driver.horae.schedules.why("missed", NIGHT + 24 * HOUR).note is None
 
 
 def test_an_interval_from_the_finish_has_no_times_of_its_own(driver: Driver) -> None:

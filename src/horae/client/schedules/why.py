@@ -110,7 +110,7 @@ def why_of(reads: Reads, row: StoredSchedule, moment: datetime | None) -> Schedu
             answer,
             paused_by=pause.actor,
             paused_at=pause.at,
-            note=answer.note or pause.note or after.get("pause_note"),
+            note=answer.note or pause.note or after.get("pause_note") or after.get("note"),
         )
     if concerns_nodes:
         then = reads.autocommit(nodes.up_at, moment)
@@ -151,15 +151,21 @@ def _pause_of(
     entry: StoredTicks | None,
     moment: datetime,
 ) -> ChangeEntry | None:
-    """Return the change that paused the schedule, if the moment fell into a pause."""
+    """Return the change that paused the schedule or everything, if it was paused then."""
     is_paused = disabled is DisabledReason.PAUSED
     was_paused = entry is not None and entry.reason == Reason.PAUSED
-    if not is_paused and not was_paused:
+    if is_paused or was_paused:
+        until = row.now if is_paused else (moment if entry is None else entry.decided_at)
+        which = ChangeFilter(targets=[str(row.id), row.name], actions=["schedule.pause"])
+        return _last_change(reads, which, until)
+    if entry is None or (entry.decision != Decision.MISSED and entry.reason not in _LATE):
         return None
-    until = row.now if is_paused else (moment if entry is None else entry.decided_at)
-    which = ChangeFilter(
-        targets=[str(row.id), row.name], actions=["schedule.pause"], until=until + MICROSECOND
-    )
-    # The newest requests for a pause may have been refused.
-    found = reads.autocommit(change_log.page, which, before=None, limit=10)
+    last = _last_change(reads, ChangeFilter(targets=["everything"]), moment)
+    return None if last is None or last.action != everything.PAUSE_ACTION else last
+
+
+def _last_change(reads: Reads, which: ChangeFilter, until: datetime) -> ChangeEntry | None:
+    """Return the last change up to a moment that was made; the newest requests may be refused."""
+    up_to = replace(which, until=until + MICROSECOND)
+    found = reads.autocommit(change_log.page, up_to, before=None, limit=10)
     return next((each for each in found if each.outcome == "done"), None)

@@ -140,7 +140,8 @@ def in_words(answer: ScheduleWhy, now: datetime) -> str:
         named = ", ".join(f"{node.name} ({node.host})" for node in answer.nodes[:_MOST_NODES])
         more = len(answer.nodes) - _MOST_NODES
         others = f" and {more} more" if more > 0 else ""
-        sentences.append(f"Up at that time: {named}{others}")
+        then = "now" if answer.kind is WhyKind.TO_COME else "at that time"
+        sentences.append(f"Up {then}: {named}{others}")
     return " ".join(f"{each}." for each in sentences if each)
 
 

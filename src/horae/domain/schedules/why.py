@@ -157,12 +157,16 @@ def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> Ti
     return TimeExplanation(kind=kind, moment=moment, start=start)
 
 
+def _not_created_yet(known: KnownSchedule, moment: datetime) -> TimeExplanation:
+    return TimeExplanation(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
+
+
 def _without_a_row(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Explain a time of the expression up to the watermark that the ledger does not know."""
     if known.last_tick is None and known.disabled is not None and moment > known.created_at:
         return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
     if moment <= known.created_at:
-        return TimeExplanation(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
+        return _not_created_yet(known, moment)
     is_forgotten = known.oldest is not None and moment < known.oldest
     kind = WhyKind.FORGOTTEN if is_forgotten else WhyKind.OTHER_RULES
     return TimeExplanation(kind=kind, moment=moment)
@@ -171,7 +175,7 @@ def _without_a_row(known: KnownSchedule, moment: datetime) -> TimeExplanation:
 def _between_runs(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Explain a moment of an interval that counts from the end of each run."""
     if moment <= known.created_at:
-        return TimeExplanation(kind=WhyKind.NOT_CREATED_YET, moment=moment, after=known.created_at)
+        return _not_created_yet(known, moment)
     before = None if known.at is None else known.at.last
     after = known.next_start if known.following is None else known.following.first
     if after is None and known.disabled is not None:
@@ -187,6 +191,8 @@ def _beside(known: KnownSchedule, timeline: Timeline, moment: datetime) -> TimeE
     A row of the ledger may be nearer than the times of the expression: a run by hand, a retry, or
     a time of an earlier expression.
     """
+    if moment < known.created_at:
+        return _not_created_yet(known, moment)
     befores = [latest_before(timeline, moment), None if known.at is None else known.at.last]
     afters = [timeline.after(moment), None if known.following is None else known.following.first]
     earlier = [each for each in befores if each is not None and each < moment]
