@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from io import StringIO
 from typing import cast
+from zoneinfo import ZoneInfo
 
 import pytest
 from rich.console import Console
@@ -468,6 +470,20 @@ def test_a_query_narrows_the_list(horae: Call) -> None:
     assert (query, mark) == ("  owner:a stat:failed", "          ^~~~~~~~~~~")
     oldest = horae("jobs", "list", "--oldest-first", "--limit", "1", "--json")
     assert [job["id"] for job in values(oldest)["jobs"]] == [1]
+
+
+def test_the_days_of_a_query_are_those_of_the_machine(
+    horae: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = values(horae("jobs", "start", "import_csv", "path=a.csv", "--json"))
+    west, east = "Pacific/Pago_Pago", "Pacific/Kiritimati"  # the date is never the same in both
+    today = datetime.fromisoformat(job["created_at"]).astimezone(ZoneInfo(east)).date()
+    for zone, found in ((east, 1), (west, 0)):
+        monkeypatch.setenv("TZ", zone)
+        listed = values(horae("jobs", "list", "--query", f"created:{today}", "--json"))
+        assert len(listed["jobs"]) == found
+        cancel = ("jobs", "cancel", "--query", f"created:{today}", "--dry-run", "--json")
+        assert values(horae(*cancel))["count"] == found
 
 
 def test_a_filter_changes_many_jobs_by_one(horae: Call) -> None:

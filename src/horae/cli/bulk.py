@@ -9,6 +9,7 @@ import typer
 
 from horae.app import Horae
 from horae.cli.command import Answer
+from horae.cli.moments import local_zone
 from horae.cli.options import (
     AsJson,
     Command,
@@ -90,7 +91,7 @@ def filter_of(
         raise InvalidRequest(
             "name the jobs: by their IDs, by options such as --query or --state, or all with --all"
         )
-    return {**chosen, "owner": whose(owner), "all": all_jobs}
+    return {**chosen, "owner": whose(owner), "all": all_jobs, "timezone": local_zone()}
 
 
 def change_many(

@@ -3,11 +3,24 @@
 The module stands apart from `values.py` because `horae cron` loads no job types and no SQL.
 """
 
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+
+
+def local_zone() -> str:
+    """Return the IANA name of this machine's time zone, UTC if it is not known by such a name."""
+    link = str(Path("/etc/localtime").resolve())
+    name = os.environ.get("TZ", "").removeprefix(":") or link.partition("/zoneinfo/")[2]
+    try:
+        load_zone(name)
+    except InvalidRequest:
+        return "UTC"
+    return name
 
 
 def parse_moment(text: str, option: str = "--run-at", zone: str | None = None) -> datetime:

@@ -16,11 +16,13 @@ from horae.cli.context import target_of
 from horae.cli.escaping import printable
 from horae.cli.failures import FAILED, complain
 from horae.cli.known_names import known_types
+from horae.cli.moments import local_zone
 from horae.cli.options import AsJson, JobId, Owner, Query, Queues, States, Types, whose
 from horae.cli.printing import COLUMNS, line_of, print_job, print_table
 from horae.cli.printing.job_views import as_values, print_why
 from horae.cli.start_flags import start_options, with_start_options
 from horae.cli.values import duration, start_parameters
+from horae.domain.jobs import parse_query
 from horae.quoting import did_you_mean
 
 jobs_app = typer.Typer()
@@ -63,7 +65,7 @@ def list_jobs(
         types=type_ or None,
         owner=whose(owner),
         queues=queue or None,
-        query=query,
+        query=None if query is None else parse_query(query, zone=local_zone()),
         group_id=group,
         oldest_first=oldest_first,
         limit=limit,
