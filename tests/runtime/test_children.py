@@ -281,6 +281,17 @@ class TestSpares:
             os.kill(pid, signal.SIGKILL)
             assert await pid_of(executor) != pid
 
+    async def test_a_starting_child_that_is_stopped_has_not_failed(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "horae")
+        async with executor_with(spare=1) as executor:
+            executor.executor.warm()
+            [child] = pool_of(executor)["_ahead"]
+            os.kill(child.pid, signal.SIGTERM)
+            await until(lambda: "has received SIGTERM before it was used" in caplog.text)
+            assert "failed" not in caplog.text
+
     async def test_no_other_is_started_after_one_that_cannot_start(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

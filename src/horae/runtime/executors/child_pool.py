@@ -206,10 +206,13 @@ class ChildPool:
                 self._keep(child)
             else:
                 how = await child.wait(limits.exit_after_end)
-                log.error(
-                    "a child process that was started ahead of the next job failed: %s",
-                    how if message is None else message["error"],
-                )
+                if child.had_sigterm:
+                    log.info("child process %s has received SIGTERM before it was used", child.pid)
+                else:
+                    log.error(
+                        "a child process that was started ahead of the next job failed: %s",
+                        how if message is None else message["error"],
+                    )
         self._serve_turns()
 
     def _note_slow(self) -> None:

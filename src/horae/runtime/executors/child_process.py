@@ -83,6 +83,11 @@ class ChildProcess:
         """The process id."""
         return self._process.pid
 
+    @property
+    def had_sigterm(self) -> bool:
+        """Whether SIGTERM has ended the process, as when all processes of a service are stopped."""
+        return self._process.exitcode == -signal.SIGTERM
+
     def send(self, kind: str, **fields: Any) -> None:
         """Send a message without waiting.
 
