@@ -10,7 +10,15 @@ from typing import Final
 import horae
 
 PACKAGE: Final = Path(horae.__file__).parent
-CALLED: Final = ("transact", "transact_at_once", "autocommit", "transact_async", "autocommit_async")
+CALLED: Final = (
+    "transact",
+    "transact_at_once",
+    "autocommit",
+    "write",
+    "transact_async",
+    "autocommit_async",
+    "write_async",
+)
 SCOPE: Final = ("runtime", "client", "types", "live")
 """The packages whose calls are meant: those of nodes and of callers."""
 LEFT_OUT: Final = (

@@ -52,7 +52,13 @@ from horae.storage.engine.failures import (
     unavailable,
 )
 from horae.storage.engine.lending import Lender
-from horae.storage.engine.sqlite import BodyTurns, DatabaseFile, opening, write_lock_holder
+from horae.storage.engine.sqlite import (
+    BodyTurns,
+    DatabaseFile,
+    WriteTurns,
+    opening,
+    write_lock_holder,
+)
 from horae.storage.engine.threads import Threads
 from horae.storage.engine.url import (
     driver_arguments,
@@ -142,6 +148,7 @@ class Database(BuiltAnewInChild):
             else ConnectionPool(self.engine, threads)
         )
         self._body_turns = BodyTurns(busy_timeout)
+        self._turns = WriteTurns(busy_timeout) if self.dialect == SQLITE else None
         # Bodies hold their connections for long: they have a pool without a limit, and never take
         # those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
@@ -197,19 +204,24 @@ class Database(BuiltAnewInChild):
         Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
         """
         opened = self._transaction_connections.transaction
-        return self._run(opened, nested, statement, *args, **kwargs)
+        return self._run(opened, nested, self._turns, statement, *args, **kwargs)
 
     def transact_at_once(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `transact`, but raise `DatabaseBusy` at once if SQLite's write lock is taken."""
         opened = self.engine.execution_options(**_AT_ONCE[self.dialect]).begin
-        return self._run(opened, nested, statement, *args, **kwargs)
+        return self._run(opened, nested, None, statement, *args, **kwargs)
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that executes a single SQL statement, in autocommit mode."""
         opened = self._statement_connections.statement
-        return self._run(opened, contextlib.nullcontext, statement, *args, **kwargs)
+        return self._run(opened, contextlib.nullcontext, None, statement, *args, **kwargs)
+
+    def write(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `autocommit` for a statement that writes, and is executed often."""
+        opened = self._statement_connections.statement
+        return self._run(opened, contextlib.nullcontext, self._turns, statement, *args, **kwargs)
 
     async def transact_async(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -222,6 +234,12 @@ class Database(BuiltAnewInChild):
     ) -> T:
         """Run `autocommit` on a thread of the node's services."""
         return await self.in_service(lambda: self.autocommit(statement, *args, **kwargs))
+
+    async def write_async(
+        self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `write` on a thread of the node's services."""
+        return await self.in_service(lambda: self.write(statement, *args, **kwargs))
 
     def hang_up(self) -> None:
         """Shut down all connections except those of bodies, so that waiting calls fail at once."""
@@ -449,15 +467,16 @@ class Database(BuiltAnewInChild):
         self,
         opened: Opened,
         within: Callable[[Connection], contextlib.AbstractContextManager[Any]],
+        turns: WriteTurns | None,
         statement: Statement[P, T],
         /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run a statement on a connection that `opened` provides, again after a conflict.
+        """Run a statement on a connection that `opened` provides, in one of `turns` if it writes.
 
-        In the transaction of another library it runs once, `within` a part of that transaction:
-        repeating is up to the library.
+        In the transaction of another library, which may hold the write lock, it runs at once,
+        `within` a part of that transaction: repeating it is up to the library.
         """
         self.check_file()
         if (lent := self.joined()) is not None:
@@ -465,6 +484,14 @@ class Database(BuiltAnewInChild):
                 self.adopt(connection)
                 with within(connection):
                     return statement(connection, *args, **kwargs)
+        if turns is None:
+            return self._repeat(opened, statement, *args, **kwargs)
+        return turns.run(lambda: self._repeat(opened, statement, *args, **kwargs))
+
+    def _repeat(
+        self, opened: Opened, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a statement on a connection that `opened` provides, again after a conflict."""
         for attempt in range(ATTEMPTS):
             try:
                 with self._gate, opened() as connection:

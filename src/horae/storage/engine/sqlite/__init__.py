@@ -11,12 +11,14 @@ from horae.storage.engine.sqlite.file_lock import LOCK_SUFFIX, is_abandoned
 from horae.storage.engine.sqlite.file_modes import make_file, make_folder, mode_beside
 from horae.storage.engine.sqlite.lock_holder import Holder, process, write_lock_holder
 from horae.storage.engine.sqlite.opening import clock_replaced, register_clock, take_write_lock
+from horae.storage.engine.sqlite.write_turns import WriteTurns
 
 __all__ = [
     "LOCK_SUFFIX",
     "BodyTurns",
     "DatabaseFile",
     "Holder",
+    "WriteTurns",
     "clock_replaced",
     "copy_after_crash",
     "is_abandoned",
