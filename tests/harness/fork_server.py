@@ -74,6 +74,9 @@ class Request:
         sys.path[0] = self.folder
         sys.path[1:1] = [each for each in imported_from if each not in sys.path]
         sys.argv[1:] = self.arguments
+        # Those of the server know what they could do with other descriptors, such as seek.
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
 
     def run(self) -> None:
         """Run the module; it sees itself as `__main__`."""
