@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from horae.storage.engine.database import Database
-from tests.e2e.serving import Served
+from tests.e2e.serving import ROOT, Served
 from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
@@ -61,6 +61,8 @@ def test_a_first_visit_is_small_and_everything_long_is_compressed(page: Page, no
         wait_until(partial(transfers.have, part))
     expect(page.locator("main [aria-busy=true]")).to_have_count(0)
     assert sum(transfers.bytes.values()) <= FIRST_VISIT
+    readme = (ROOT / "web/packages/vue/README.md").read_text("utf-8")
+    assert f"transfers at most {FIRST_VISIT:,} bytes" in readme
     page.get_by_test_id("nav-jobs").click()
     expect(page.get_by_test_id("jobs")).to_be_visible()
     wait_until(partial(transfers.have, "/api/jobs/?"))

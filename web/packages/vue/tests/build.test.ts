@@ -1,4 +1,7 @@
 // @vitest-environment node
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 import { InstalledPackages } from '../../client/tests/installed'
@@ -24,6 +27,8 @@ describe('the built package', () => {
     )
     expect(code).toContain('ERROR_JOB_NOT_CANCELLABLE')
     expect(code.length).toBeLessThanOrEqual(LARGEST_CONSTANT)
+    const readme = await readFile(join(import.meta.dirname, '../README.md'), 'utf8')
+    expect(readme).toContain(`at most ${LARGEST_CONSTANT.toLocaleString('en')} bytes`)
   })
 
   it('has a client without Vue', async () => {
