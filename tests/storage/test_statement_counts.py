@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
 from horae import Horae
+from horae.domain.jobs import NodeId
+from horae.runtime.journal.files import Begun
+from horae.runtime.journal.journal import entry_of
+from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine import Database
-from tests.harness.applications import application, counted_statements
-from tests.storage.arrange import claimed, settled, success
+from tests.harness.applications import application, counted_statements, execute
+from tests.storage.arrange import NODE, claimed, settled, success
 
 JOBS = 50
 
@@ -55,3 +60,26 @@ def test_a_batch_is_one_statement_to_start_claim_and_settle(horae: Horae) -> Non
         assert len(statements) == 2
         assert len(settled(database, *map(success, claims)).settled) == JOBS
         assert len(statements) == 2 + settling
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_rescue_takes_no_statement_for_each_job(horae: Horae, *, finished: bool) -> None:
+    """Those that a dead node left are thousands, if they were short or it was slow to write."""
+    database, begun = horae.components.database, Begun(None)
+
+    def begun_by(_node: NodeId) -> Begun:
+        return begun
+
+    counts: list[int] = []
+    for number in (2, JOBS):
+        execute(horae, "DELETE FROM horae_jobs")
+        horae.jobs.start_many("import", [{"number": n} for n in range(number)])
+        claims = claimed(database, limit=number)
+        if finished:
+            begun = Begun(frozenset(-entry_of(claim) for claim in claims))
+        rescuer = Rescuer(horae.registry, Random(0), begun_by)
+        with counted_statements(horae) as statements:
+            rescued, _ = database.transact(rescuer.rescue, [NODE])
+        assert len(rescued) == number
+        counts.append(len(statements))
+    assert counts[0] == counts[1]

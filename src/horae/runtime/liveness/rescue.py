@@ -1,5 +1,6 @@
 """Rescues the jobs of dead nodes: bodies that had begun have crashed; other jobs are requeued."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -56,7 +57,10 @@ class Rescuer:
         """
         result: list[Rescued] = []
         ended: list[AppliedPlan] = []
-        unbegun: dict[NodeId, list[Claim]] = {}
+        unbegun = defaultdict[NodeId, list[Claim]](list)
+        settlements = defaultdict[NodeId, list[Settlement]](list)
+        released = defaultdict[NodeId, list[tuple[JobId, int]]](list)
+        never = list[JobId]()
         lost = crashed_nodes.abandoned_jobs(connection, dead, self.batch, silent)
         reports = self.reports(
             [claim.id for claim, _, state, _ in lost if state is JobState.STARTED]
@@ -65,19 +69,24 @@ class Rescuer:
             begun, state, settlement = self.begun_by(node), stored_state, None
             has_begun = begun.may_include(claim)
             if state is not JobState.STARTED:
-                never = () if has_begun else (claim.id,)
-                ended += settling.release(connection, node, [(claim.id, claim.lease)], never).runs
+                released[node].append((claim.id, claim.lease))
+                if not has_begun:
+                    never.append(claim.id)
             elif not has_begun:
-                unbegun.setdefault(node, []).append(claim)
+                unbegun[node].append(claim)
                 state = JobState.PENDING
             else:
                 if begun.has_succeeded(claim):
                     settlement = decide(claim, Succeeded(), Backoff(), self.rng)
                 else:
                     settlement = self._crash(claim, node, crashes, reports.get(claim.id))
-                ended += settling.settle(connection, node, [settlement], self.age).runs
+                settlements[node].append(settlement)
                 state = settlement.state
             result.append(Rescued(claim, node, settlement, state))
+        for node, leases in released.items():
+            ended += settling.release(connection, node, leases, never).runs
+        for node, batch in settlements.items():
+            ended += settling.settle(connection, node, batch, self.age).runs
         for node, returned in unbegun.items():
             claims.hand_back(connection, node, returned)
         return result, ended
