@@ -207,6 +207,7 @@ async def test_hosts_of_the_settings_are_served(database: Database) -> None:
         ({}, True),
         ({"origin": BASE}, True),
         ({"sec-fetch-site": "same-origin", "origin": BASE}, True),
+        ({"sec-fetch-site": "same-origin", "origin": "http://localhost:5173"}, True),  # by a proxy
         ({"origin": "https://shop.example", "sec-fetch-site": "cross-site"}, True),
         ({"origin": "https://evil.example"}, False),
         ({"sec-fetch-site": "cross-site"}, False),

@@ -45,8 +45,10 @@ def is_same_site(headers: Mapping[str, str], trusted: Collection[str] = ()) -> b
     origin = headers.get("origin")
     if origin is not None and origin in trusted:
         return True
-    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-        return False
+    # A browser says by itself whether the page has the origin of the address that it requests. That
+    # also holds behind a proxy that changes the host, as servers for development do.
+    if (site := headers.get("sec-fetch-site")) is not None:
+        return site in ("same-origin", "none")
     if origin is None:
         return True
     # The scheme is not compared, because it is unknown behind a proxy that terminates TLS.
