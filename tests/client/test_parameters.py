@@ -172,7 +172,9 @@ class TestModels:
         old = await horae.aio.jobs.start(narrow, number=2)
         with horae.components.database.engine.begin() as connection:
             connection.execute(
-                jobs_table.update().where(jobs_table.c.id == old.id).values(params='{"count": 2}')
+                jobs_table.update()
+                .where(jobs_table.c.id == old.id)
+                .values(params='{"number": "two"}')
             )
         async with running_node(horae):
             assert await horae.aio.jobs.wait(fine.id, timeout="20s") == 1

@@ -102,3 +102,10 @@ def test_a_job_is_put_off_for_a_quarter_of_an_hour() -> None:
 @pytest.mark.parametrize("text", ['{"path": 1}', "[]", "{", '{"path": "a"}'])
 def test_what_no_other_node_would_take_either_fails(text: Any) -> None:
     assert isinstance(outcome(text), Failed)
+
+
+def test_the_reason_names_parameters_without_their_values() -> None:
+    later = outcome('{"path": "a.csv", "token": "hunter2"}')
+    assert isinstance(later, StoppedEarly)
+    assert "token: Extra inputs are not permitted" in later.reason
+    assert "hunter2" not in later.reason

@@ -74,7 +74,7 @@ async def test_stored_parameters_that_no_longer_fit(
 
     for stored in (
         f'{{"password": ["{HIDDEN}"], "port": 1}}',
-        f'{{"passphrase": "{HIDDEN}", "port": 1}}',
+        f'{{"password": "x", "port": {{"passphrase": "{HIDDEN}"}}}}',
         f'{{"password": "x", "port": "{HIDDEN}"}}',
     ):
         job = horae.jobs.start("open", password=HIDDEN, port=1)

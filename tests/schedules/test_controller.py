@@ -312,7 +312,9 @@ class TestBadOnes:
             ("work", "good", {}),
         ):
             horae.schedules.add(kind, name=name, every="1h", config=config)
-        execute(horae, "UPDATE horae_schedules SET params = '{}' WHERE name = 'params'")
+        execute(
+            horae, "UPDATE horae_schedules SET params = '{\"value\": [1]}' WHERE name = 'params'"
+        )
         execute(horae, "UPDATE horae_schedules SET rules = '{}' WHERE name = 'rules'")
         horae.registry.remove("forgotten")
         with caplog.at_level(logging.WARNING):
