@@ -31,6 +31,8 @@ class TablesApp:
                 stdout=log,
                 stderr=log,
             )
+        self.test = 0
+        """The number of the test that uses it."""
         self._operator = httpx.Client()
         self._base = ""
         self._link = wait_until(self._node_link)
@@ -49,6 +51,10 @@ class TablesApp:
             return self._process.wait(PATIENCE)
         finally:
             self._process.kill()
+
+    def user(self, name: str) -> str:
+        """Return the name under which a user signs in, of whom no earlier test has left anything."""
+        return f"{name}{self.test}"
 
     def run_schedule(self, name: str) -> None:
         """Run a declared schedule by hand, as its operator would, and wait until that has finished."""

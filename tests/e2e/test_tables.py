@@ -1,6 +1,8 @@
 """The example application in a browser: the promises of its README."""
 
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -8,7 +10,7 @@ from typing import Final
 import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from examples.tables.tables import City, Export, Table, Upload, now
@@ -18,12 +20,16 @@ from tests.e2e.serving import ON_SQLITE
 from tests.e2e.tables_app import TablesApp
 from tests.harness.applications import url_of
 from tests.harness.node_processes import wait_until
+from tests.harness.postgres import PostgresServer
 
 pytestmark = [pytest.mark.one_database, pytest.mark.slow]
 
 HEADER: Final = "city,country,inhabitants\n"
 MANY: Final = 60_000
 """Lines, so many that the import still runs when the test has seen it and pressed a button."""
+
+OPERATOR: Final = "operator"
+"""The one user whose name means something to the example."""
 
 AT_ONCE: Final = timedelta(seconds=2)
 """Far less than an import takes; on an idle machine it is a hundredth of this."""
@@ -42,20 +48,46 @@ def many_cities(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
-def node(database: Database, tmp_path: Path) -> Iterator[TablesApp]:
-    """The example instead of the node of the other tests, so that their `page` opens it."""
-    app = TablesApp(url_of(database), tmp_path)
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+)
+def database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    """One for all tests, since the example takes three seconds of processor time to start."""
+    if request.param == "sqlite":
+        file = tmp_path_factory.mktemp("tables") / "horae.db"
+        shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
+        url = f"sqlite:///{file}"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_database(request.getfixturevalue("migrated_postgres"))
+    with closing(Database(url)) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def app(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TablesApp]:
+    app = TablesApp(url_of(database), tmp_path_factory.mktemp("log"))
     yield app
-    code = app.stop()
-    print(app.log)  # noqa: T201 - pytest shows it with a failure
-    assert code == 0
+    assert app.stop() == 0
 
 
 @pytest.fixture
-def alice(page: Page) -> Page:
+def node(app: TablesApp, engine: Engine) -> Iterator[TablesApp]:
+    """The example instead of the node of the other tests, so that their `page` opens it; without tables and users."""
+    app.test += 1
+    yield app
+    print(app.log)  # noqa: T201 - pytest shows it with a failure
+    with engine.begin() as connection:
+        for kind in (City, Table, Export, Upload):
+            connection.execute(delete(kind))
+
+
+@pytest.fixture
+def alice(page: Page, node: TablesApp) -> Page:
     """A page of a user who has signed in."""
-    return signed_in(page, "alice")
+    return signed_in(page, node.user("alice"))
 
 
 def signed_in(page: Page, name: str) -> Page:
@@ -195,7 +227,7 @@ def test_a_user_cannot_see_the_running_job_of_another(
     wait_until(lambda: percent(job) > 1)
     with browser.new_context(base_url=node.url) as context:
         faults = Faults(context, node.url)
-        bob = signed_in(context.new_page(), "bob")
+        bob = signed_in(context.new_page(), node.user("bob"))
         expect(bob.get_by_text("No tables yet")).to_be_visible()
         expect(bob.get_by_role("progressbar")).to_have_count(0)
         assert faults.seen == []
@@ -238,7 +270,7 @@ def test_the_dashboard_shows_a_failed_import_to_its_owner_and_schedules_to_the_o
     job.get_by_role("link", name="Details").click()
     expect(alice.get_by_test_id("job-state")).to_have_text("Failed")
     assert ask(node, "alice", "GET", "background/api/schedules/").status_code == 403
-    assert ask(node, "operator", "GET", "background/api/schedules/").status_code == 200
+    assert ask(node, OPERATOR, "GET", "background/api/schedules/").status_code == 200
 
 
 @ON_SQLITE
@@ -252,7 +284,7 @@ def test_the_data_of_a_user_is_hidden_from_others(
     with Session(engine) as session:
         table = session.scalars(select(Table.id)).one()
     alice.get_by_role("button", name="Sign out").click()
-    signed_in(alice, "bob")
+    signed_in(alice, node.user("bob"))
     expect(alice.get_by_text("No tables yet")).to_be_visible()
     expect(job_of(alice, "New table")).to_have_count(0)
     copied = ask(
@@ -279,7 +311,7 @@ def test_exports_of_last_week_are_gone_after_the_night(node: TablesApp, engine: 
 
 
 def upload(node: TablesApp, user: str) -> httpx.Response:
-    with httpx.Client(base_url=node.url, cookies={"user": user}) as client:
+    with httpx.Client(base_url=node.url, cookies={"user": node.user(user)}) as client:
         return client.post(
             "api/imports", params={"name": "more.csv"}, content=HEADER + "Lima,Peru,1\n"
         )
@@ -292,6 +324,6 @@ def jobs_of(user: str, node: TablesApp) -> list[int]:
 def ask(
     node: TablesApp, user: str | None, method: str, path: str, body: object = None
 ) -> httpx.Response:
-    cookies = {} if user is None else {"user": user}
+    cookies = {} if user is None else {"user": user if user == OPERATOR else node.user(user)}
     with httpx.Client(base_url=node.url, cookies=cookies) as client:
         return client.request(method, path, json=body)
