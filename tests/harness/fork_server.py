@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.harness.environment import replace_environment
+from tests.harness.networks import enter
 
 PRELOADED: Final = (
     "aiosqlite",
@@ -62,11 +63,14 @@ class Request:
     folder: str
     environment: dict[str, str]
     new_session: bool
+    network: str
+    host_name: str
 
     def apply(self) -> None:
         """Make this process look like one that `python -m` has started."""
         if self.new_session:
             os.setsid()
+        enter(self.network, self.host_name)
         os.chdir(self.folder)
         replace_environment(self.environment)
         tempfile.tempdir = None  # what it was with the environment of the server

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from tests.harness.networks import network_of_this_thread
+
 ROOT: Final = Path(__file__).parents[2]
 LARGEST_ANSWER: Final = 64
 """Bytes of what the fork server sends on the socket for requests."""
@@ -39,8 +41,12 @@ class ForkedProcess:
         stderr: int | IO[bytes] | IO[str] = subprocess.DEVNULL,
         imported: tuple[str, ...] = (),
         new_session: bool = False,
+        network: str = "",
+        host_name: str = "",
     ) -> None:
-        """`imported`: modules that the fork server has imported besides those of Horae."""
+        """`imported`: modules that the fork server has imported besides those of Horae. `network`: the file of one, if it is
+        not that of this thread; `host_name`: the name of another host.
+        """
         self.args = [sys.executable, "-m", module, *arguments]
         self.stdin: IO[bytes] | None = None
         self.returncode: int | None = None
@@ -51,6 +57,8 @@ class ForkedProcess:
                 "folder": str(folder),
                 "environment": {**environment},
                 "new_session": new_session,
+                "network": network or network_of_this_thread(),
+                "host_name": host_name,
             }
         )
         self._reading = threading.Lock()

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from types import TracebackType
@@ -19,6 +19,7 @@ from sqlalchemy import make_url
 from typing_extensions import override
 
 from tests.harness.network import Network
+from tests.harness.networks import own_network
 
 Lost = Literal["requests", "answers", "both"]
 
@@ -26,8 +27,6 @@ NOWHERE: Final = "02:00:00:00:00:99"
 """A hardware address that no device has: what is sent to it is lost."""
 UPLINK: Final = "uplink"
 """The name that the link to this machine has in a namespace."""
-IN_HOST: Final = 'hostname "$1" && shift && exec "$@"'
-"""Runs a command under a host name, so that nodes take it for another machine."""
 TRUSTED: Final = (
     "local all all trust\nhost all all 127.0.0.1/32 trust\nhost all all {network} trust\n"
 )
@@ -37,8 +36,10 @@ TRUSTED: Final = (
 class Host(ABC):
     """Where a node runs, and how it reaches a server whose URL has the address of this machine."""
 
-    prefix: Sequence[str] = ()
-    """What goes before the command of a process to start it there."""
+    network: str = ""
+    """The file of its network, for processes that are started there; empty if it is that of the test."""
+    name: str = ""
+    """Its name, so that nodes take it for another machine."""
 
     @abstractmethod
     def url(self, direct: str) -> str:
@@ -82,7 +83,11 @@ class ProxyHost(Host):
 
 
 class NamespaceHost(Host):
-    """A network namespace with a host name of its own, and a link to this machine; inside `with`. Needs root."""
+    """A network namespace with a host name of its own, and a link to the server's; inside `with`. Needs root.
+
+    The thread of the test, and so the server that it starts, is in a namespace as well: browsers drop their connections
+    when the addresses of this machine change.
+    """
 
     def __init__(self) -> None:
         self.name = f"horae{secrets.token_hex(3)}"
@@ -91,22 +96,12 @@ class NamespaceHost(Host):
         self.here, self._there = (
             f"10.231.{block // 256}.{block % 256 + number}" for number in (1, 2)
         )
-        self.prefix = [
-            "ip",
-            "netns",
-            "exec",
-            self.name,
-            "unshare",
-            "--uts",
-            "sh",
-            "-c",
-            IN_HOST,
-            "sh",
-            self.name,
-        ]
+        self.network = f"/run/netns/{self.name}"
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            stack.enter_context(own_network())
+            ip("link", "set", "lo", "up")
             ip("netns", "add", self.name)
             stack.callback(self._remove)
             ip(
@@ -126,7 +121,7 @@ class NamespaceHost(Host):
             self._ip_there("addr", "add", f"{self._there}/30", "dev", UPLINK)
             self._ip_there("link", "set", UPLINK, "up")
             self._ip_there("link", "set", "lo", "up")
-            stack.pop_all()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -135,7 +130,7 @@ class NamespaceHost(Host):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._remove()
+        self._stack.close()
 
     @property
     def access_file(self) -> str:
@@ -202,7 +197,7 @@ def why_no_namespaces() -> str | None:
         return "only root may make them"
     try:
         with NamespaceHost() as host:
-            subprocess.run([*host.prefix, "true"], check=True, capture_output=True)
+            ip("netns", "exec", host.name, "unshare", "--uts", "true")
     except (subprocess.CalledProcessError, OSError) as error:
         printed = getattr(error, "stderr", b"") or b""
         return printed.decode(errors="replace").strip() or str(error)

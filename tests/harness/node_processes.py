@@ -3,12 +3,11 @@
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from sqlalchemy import text
 
@@ -27,7 +26,7 @@ MODULE: Final = "tests.harness.node_process"
 BODY_LOG: Final = "bodies.jsonl"
 """The file, in the folder of logs, that the bodies of all nodes log to."""
 START_WITHIN: Final = 60.0
-"""Seconds; on another host it imports everything itself, which took 30 on a busy machine."""
+"""Seconds, on a busy machine."""
 POLL: Final = Pauses(0.005, 0.05)
 """Seconds between two checks of a condition; most conditions query the database."""
 OF_PROCESS: Final = text("SELECT id FROM horae_nodes WHERE pid = :pid ORDER BY started_at DESC")
@@ -68,7 +67,16 @@ class NodeProcess:
         url = database.url.render_as_string(hide_password=False)
         arguments = [url if host is None else host.url(url), str(concurrency)]
         with (logs / "nodes.log").open("ab") as log:
-            self.process = _started(host, arguments, environment, log)
+            self.process = ForkedProcess(
+                MODULE,
+                arguments,
+                environment=environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                network="" if host is None else host.network,
+                host_name="" if host is None else host.name,
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -115,26 +123,3 @@ class NodeProcess:
         """Send SIGTERM, wait, and return the exit code."""
         self.process.terminate()
         return self.process.wait(within)
-
-
-def _started(
-    host: Host | None, arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes]
-) -> ForkedProcess | subprocess.Popen[bytes]:
-    """Start the process of a node; on a host with a network of its own without the fork server, which is here."""
-    if host is None or not host.prefix:
-        return ForkedProcess(
-            MODULE,
-            arguments,
-            environment=environment,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-        )
-    return subprocess.Popen(
-        [*host.prefix, sys.executable, "-m", MODULE, *arguments],
-        cwd=ROOT,
-        env={**environment, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-    )
