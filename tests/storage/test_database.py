@@ -1,5 +1,6 @@
 """The one way to run a function of a Connection: committed or rolled back, repeated after conflicts, bounded in waiting."""
 
+import random
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -18,12 +19,7 @@ from horae.storage.engine.url import normalised
 from horae.storage.jobs import creation, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
 
-SQLITE = pytest.mark.parametrize("reused_database", ["sqlite"], indirect=True)
-
-
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
+SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 def two_jobs(connection: Connection, error: Exception | None = None) -> list[JobId]:
@@ -125,6 +121,15 @@ def test_a_conflict_is_not_retried_for_ever(database: Database) -> None:
     with pytest.raises(DatabaseBusy):
         database.transact(insert)
     assert (len(calls), count(database)) == (5, (0, 0))
+
+
+@POSTGRESQL
+def test_a_pause_leaves_the_random_numbers_to_the_application(database: Database) -> None:
+    random.seed(1)
+    before = random.getstate()
+    _, insert = conflicting(1, "40001")
+    database.transact(insert)
+    assert random.getstate() == before
 
 
 @POSTGRESQL

@@ -9,10 +9,10 @@ cancelled task never leaves half a transaction behind (ADR 0001).
 
 import asyncio
 import contextlib
-import random
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -516,8 +516,8 @@ class Database(BuiltAnewInChild):
             except PoolTimeout as error:
                 self._report(error)
                 raise
-            # The pause is random; nothing about it is secret.
-            time.sleep(random.uniform(0.0, 0.005 * 2**attempt))
+            # The application may have seeded `random`, so its numbers are left to it.
+            time.sleep(SystemRandom().uniform(0.0, 0.005 * 2**attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @contextlib.contextmanager

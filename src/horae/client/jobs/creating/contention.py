@@ -6,11 +6,11 @@ the caller's own.
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
+from random import SystemRandom
 from typing import Any, Final, TypeVar
 
 from horae.errors import DatabaseBusy
@@ -101,7 +101,7 @@ class _Patience:
             raise DatabaseBusy(
                 f"{error}, as others have before it for {waited:g} s; try again later"
             ) from error
-        # Spreads the tries of many callers; no secret depends on it
-        pause = random.uniform(0.5, 1.0) * self._pause
+        # Spreads the tries of many callers, and leaves the numbers of `random` to the application.
+        pause = SystemRandom().uniform(0.5, 1.0) * self._pause
         self._pause = min(2 * self._pause, 0.05)
         return pause

@@ -8,7 +8,6 @@ transaction does not block others before it writes. `SNAPSHOT` takes no lock: al
 state at the start. `NONE` makes each statement a transaction of its own.
 """
 
-import random
 import re
 import sqlite3
 import sys
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from operator import floordiv, methodcaller
+from random import SystemRandom
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, ExceptionContext
@@ -96,7 +96,7 @@ def _use_wal(connection: Any) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _HELD or time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.001, 0.01))
+            time.sleep(SystemRandom().uniform(0.001, 0.01))
         else:
             return
 
