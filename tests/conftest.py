@@ -29,6 +29,7 @@ from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import THROW_AWAY, PostgresServer
 from tests.harness.redis import RedisServer
 from tests.harness.reuse import ReusedDatabases
+from tests.harness.sessions import KEPT, share_sessions
 from tests.harness.statements import share_compiled_statements
 
 REDIS_NUMBER = 5
@@ -76,6 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
         use_memory()
     fork_children()
     share_compiled_statements()
+    share_sessions()
     gc.disable()  # until all tests are collected, which leaves hardly any garbage
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -290,6 +292,13 @@ def _no_unreadable_rows() -> None:
 def _spawned(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let nodes start processes as they do elsewhere, in a test with the mark `spawned`."""
     with spawned_children() if request.node.get_closest_marker("spawned") else nullcontext():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _own_sessions(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let sessions end when they are closed, in a test with the mark `own_sessions`."""
+    with KEPT.none() if request.node.get_closest_marker("own_sessions") else nullcontext():
         yield
 
 

@@ -13,6 +13,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from tests.harness.postgres import PostgresServer
+from tests.harness.sessions import KEPT
 
 FIRST_OF_USERS: Final = 16384
 """The object id from which on PostgreSQL numbers what users create; autovacuum analyzes its own catalogs at any time."""
@@ -68,7 +69,7 @@ RESTART_SEQUENCES: Final = (
 ROWS_OF: Final = "SELECT concat(count(*), ' ', sum(xmin::text::bigint)) FROM {}"
 END_OTHERS: Final = (
     "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    "WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL(%s)"
 )
 LOCK_WITHIN: Final = "SET lock_timeout = '5s'"
 
@@ -95,12 +96,14 @@ class ReusedDatabases:
             if self._emptied(url):
                 free.append(url)
             else:
+                KEPT.forget(url)
                 self._sessions.pop(url).close()
                 self._server.drop_database(url)
 
     def close(self) -> None:
         """Close the sessions."""
-        for session in self._sessions.values():
+        for url, session in self._sessions.items():
+            KEPT.forget(url)
             session.close()
 
     def _created(self, tables: str) -> str:
@@ -111,13 +114,14 @@ class ReusedDatabases:
         filled = [name for name, _ in connection.execute(FILLED)]
         self._written_by_migrations = {name: _rows_of(connection, name) for name in filled}
         self._as_created[url] = _structure_of(connection)
+        KEPT.keep(url)
         return url
 
     def _emptied(self, url: str) -> bool:
         """Remove all rows; return False if that does not make it equal to the template."""
         connection = self._sessions[url]
         try:
-            connection.execute(END_OTHERS)
+            connection.execute(END_OTHERS, [KEPT.processes()])
             return _structure_of(connection) == self._as_created[url] and self._is_empty_again(
                 connection
             )

@@ -15,22 +15,16 @@ MONDAY: Final = datetime(2026, 3, 2, 10, tzinfo=UTC)
 """Where the clock stands when a test begins: ten o'clock, far from any change of the clocks."""
 
 # A function of this name in a schema before `pg_catalog` takes the place of the server's own clock.
-_OWN_CLOCK: Final = """
+OWN_CLOCK: Final = """
 CREATE SCHEMA clock;
 CREATE TABLE clock.hand (moment timestamptz NOT NULL);
 INSERT INTO clock.hand VALUES (now());
 CREATE FUNCTION clock.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT moment FROM clock.hand';
+DO $$ BEGIN
+    EXECUTE format('ALTER DATABASE %I SET search_path = clock, pg_catalog, public', current_database());
+END $$;
 """
-
-
-def take_over(database: Database) -> None:
-    """Replace the clock of a PostgreSQL database, for sessions that begin from now on."""
-    with database.engine.begin() as connection:
-        connection.exec_driver_sql(_OWN_CLOCK)
-        name = connection.execute(text("SELECT current_database()")).scalar_one()
-        connection.exec_driver_sql(
-            f'ALTER DATABASE "{name}" SET search_path = clock, pg_catalog, public'
-        )
+"""Replaces the clock of a PostgreSQL database, for sessions that begin from now on."""
 
 
 class Clock:

@@ -113,15 +113,15 @@ async def look(lone: Controller) -> None:
 
 
 @pytest.fixture(params=ZONES)
-def abroad(request: pytest.FixtureRequest, plain_database: Database) -> Iterator[Horae]:
+def abroad(request: pytest.FixtureRequest, database: Database) -> Iterator[Horae]:
     """An application whose sessions are in a zone of their own."""
 
     def move(connection: Any, _record: object) -> None:
-        if plain_database.dialect == "postgresql":
+        if database.dialect == "postgresql":
             connection.execute(f"SET TIME ZONE '{request.param}'")
             connection.commit()
 
-    with closing(Database(plain_database.url)) as database, application(database) as horae:
+    with closing(Database(database.url)) as moved, application(moved) as horae:
 
         @horae.job
         def work() -> None: ...

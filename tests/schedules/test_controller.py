@@ -91,12 +91,12 @@ class TestDeclared:
         assert horae.schedules.get("refresh").statistics.total_successes == 1
 
     async def test_a_node_that_declares_nothing_any_more_ends_what_was(
-        self, plain_database: Database
+        self, database: Database
     ) -> None:
-        with application(plain_database, module="shop") as before:
+        with application(database, module="shop") as before:
             before.every("1h")(tick_never)
             before.deploy()
-        with application(plain_database, module="shop") as after:
+        with application(database, module="shop") as after:
             async with running_node(after):
                 assert not after.schedules.get("tick_never").enabled
 
@@ -106,11 +106,11 @@ class TestDeclared:
             assert horae.deployments.list() == []
 
     async def test_an_old_version_that_starts_again_leaves_the_new_one_alone(
-        self, plain_database: Database
+        self, database: Database
     ) -> None:
         with (
-            application(plain_database, module="shop") as old,
-            application(plain_database, module="shop") as new,
+            application(database, module="shop") as old,
+            application(database, module="shop") as new,
         ):
             old.every("2h")(tick_never)
             new.every("1h")(tick_never)
@@ -348,10 +348,10 @@ class TestBadOnes:
 
 class TestHints:
     async def test_changes_of_another_process_are_seen_at_once(
-        self, horae: Horae, plain_database: Database
+        self, horae: Horae, database: Database
     ) -> None:
         ran = add_type(horae)
-        with application(plain_database) as elsewhere:
+        with application(database) as elsewhere:
             add_type(elsewhere)
             async with running_node(horae):
                 await asyncio.to_thread(elsewhere.schedules.add, "work", every="1h")
@@ -367,10 +367,10 @@ class TestHints:
                 await asyncio.to_thread(elsewhere.schedules.run_now, "work")
                 await ran.reaches(number + 1)
 
-    async def test_without_hints_the_next_reload_sees_it(self, plain_database: Database) -> None:
+    async def test_without_hints_the_next_reload_sees_it(self, database: Database) -> None:
         with (
-            application(plain_database, hints=False) as horae,
-            application(plain_database, hints=False) as elsewhere,
+            application(database, hints=False) as horae,
+            application(database, hints=False) as elsewhere,
         ):
             ran, _ = add_type(horae), add_type(elsewhere)
             async with running_node(horae, timing=Timing(controller=ControllerTiming(reload=0.3))):
@@ -383,11 +383,11 @@ class TestHints:
                 await ran.reaches(2)
 
     async def test_without_hints_it_does_not_wait_for_the_usual_reload(
-        self, plain_database: Database
+        self, database: Database
     ) -> None:
         with (
-            application(plain_database, hints=False) as horae,
-            application(plain_database, hints=False) as elsewhere,
+            application(database, hints=False) as horae,
+            application(database, hints=False) as elsewhere,
         ):
             ran, _ = add_type(horae), add_type(elsewhere)
             async with running_node(
@@ -397,11 +397,11 @@ class TestHints:
                 await ran.reaches(1)
 
     async def test_a_node_owns_what_was_added_in_its_own_process(
-        self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also if the partition is another's, who knows nothing of it yet."""
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: frozenset())
-        with application(plain_database, hints=False) as horae:
+        with application(database, hints=False) as horae:
             ran = add_type(horae)
             async with running_node(horae):
                 await horae.aio.schedules.add("work", every="1h")
@@ -417,10 +417,10 @@ class TestTwoNodes:
 
     @pytest.mark.usefixtures("greedy")
     async def test_two_owners_of_everything_make_each_tick_once(
-        self, horae: Horae, plain_database: Database
+        self, horae: Horae, database: Database
     ) -> None:
         ran = add_type(horae)
-        with application(plain_database) as other:
+        with application(database) as other:
             also_ran = add_type(other)
             for number in range(10):
                 horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")
@@ -502,10 +502,10 @@ class TestTrouble:
         )  # at the start, when it should have ended, a second later; not five times a second
 
     async def test_a_change_during_a_reload_is_kept(
-        self, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is being read may be older: here it says that nothing is due."""
-        with application(plain_database, hints=False) as horae:
+        with application(database, hints=False) as horae:
             ran = add_type(horae)
             horae.schedules.add("work", every="1h", enabled=False)
             learnt, due = list[int](), firing.due
@@ -532,7 +532,7 @@ class TestTrouble:
 
 
 @pytest.mark.parametrize(
-    "plain_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 @pytest.mark.parametrize("hours", [3, -5])
 async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
@@ -553,11 +553,11 @@ async def test_a_skewed_clock_of_a_node_fires_nothing_early_or_twice(
 
 
 async def test_two_applications_of_one_process_share_their_slots(
-    plain_database: Database, tmp_path: Any
+    database: Database, tmp_path: Any
 ) -> None:
     slots, busy, most = Slots(1), [0], [0]
     with (
-        application(plain_database) as one,
+        application(database) as one,
         application(Database(f"sqlite:///{tmp_path}/other.db")) as other,
     ):
         for horae in (one, other):

@@ -13,11 +13,11 @@ from tests.harness.applications import url_of
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "schedules.md"
 
 
-def test_its_examples_run_one_after_the_other(plain_database: Database) -> None:
+def test_its_examples_run_one_after_the_other(database: Database) -> None:
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     scope: dict[str, Any] = {"__name__": "app"}
     for block in blocks:
-        exec(block.replace("sqlite:///horae.db", url_of(plain_database)), scope)
+        exec(block.replace("sqlite:///horae.db", url_of(database)), scope)
     horae = scope["horae"]
     try:
         assert [item.name for item in horae.schedules.list()] == ["weekly"]

@@ -194,10 +194,10 @@ def keys(horae: Horae, name: str) -> list[str]:
     return [key for _, key, _ in stored_limits(horae, name)["limits"]]
 
 
-def test_new_code_changes_the_limits_of_its_schedules(plain_database: Database) -> None:
+def test_new_code_changes_the_limits_of_its_schedules(database: Database) -> None:
     """Those that its module declares, and those that were added at run time; a process without the type changes none."""
     for most, added in ((1, True), (2, False)):
-        with application(plain_database, module="shop") as horae:
+        with application(database, module="shop") as horae:
 
             @horae.cron(
                 "0 3 * * *",
@@ -215,10 +215,10 @@ def test_new_code_changes_the_limits_of_its_schedules(plain_database: Database) 
             for name, key in (("declared", "a"), ("added", "b")):
                 (entry,) = stored_limits(horae, name)["limits"]
                 assert entry[1:] == [key, {"concurrency": most}]
-    with application(plain_database, module="other") as horae:
+    with application(database, module="other") as horae:
         horae.deploy()
         assert stored_limits(horae, "added") is not None
-    with application(plain_database, module="shop") as horae:
+    with application(database, module="shop") as horae:
 
         @horae.job
         def bill(account: str) -> None: ...
@@ -227,8 +227,8 @@ def test_new_code_changes_the_limits_of_its_schedules(plain_database: Database) 
         assert stored_limits(horae, "added") is None
 
 
-def test_reset_computes_the_key_of_the_declared_parameters(plain_database: Database) -> None:
-    with application(plain_database, module="shop") as horae:
+def test_reset_computes_the_key_of_the_declared_parameters(database: Database) -> None:
+    with application(database, module="shop") as horae:
 
         @horae.cron(
             "0 3 * * *",

@@ -83,13 +83,13 @@ class TestPlannedAhead:
         check_all(horae)
 
     async def test_two_nodes_with_the_same_plans_make_each_tick_once(
-        self, horae: Horae, plain_database: Database, monkeypatch: pytest.MonkeyPatch
+        self, horae: Horae, database: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         everything = frozenset(range(1024))
         monkeypatch.setattr(Ring, "partitions_of", lambda *_: everything)
         timing = Timing(controller=replace(SMALL, second_owner=0.0))
         add_many(horae, 10)
-        with application(plain_database) as other:
+        with application(database) as other:
             other.job(name="work")(lambda: None)
             async with running_node(horae, timing=timing), running_node(other, timing=timing):
                 await until_stored(horae, lambda: fewest_runs(horae) >= 4)

@@ -92,14 +92,14 @@ def test_invalid_values_are_refused(
     assert driver.horae.schedules.list() == []
 
 
-def test_put_asks_calendar_functions_again(plain_database: Database) -> None:
+def test_put_asks_calendar_functions_again(database: Database) -> None:
     """The definition is the same, and so is the next start; what the function excludes is not."""
     excluded = {date(2027, 1, 1)}
 
     def holidays(day: date) -> bool:
         return day in excluded
 
-    with application(plain_database) as horae:
+    with application(database) as horae:
 
         @horae.job
         def work() -> None: ...

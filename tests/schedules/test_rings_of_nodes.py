@@ -37,10 +37,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[NodeId, frozenset[int]]:
 
 
 async def test_every_partition_has_two_owners_and_another_when_one_leaves(
-    plain_database: Database, seen: dict[NodeId, frozenset[int]]
+    database: Database, seen: dict[NodeId, frozenset[int]]
 ) -> None:
     async with AsyncExitStack() as stack:
-        applications = [stack.enter_context(application(plain_database)) for _ in range(3)]
+        applications = [stack.enter_context(application(database)) for _ in range(3)]
         entered = [
             await stack.enter_async_context(running_node(horae, timing=QUICK))
             for horae in applications[:2]
@@ -67,8 +67,8 @@ def owners(seen: dict[NodeId, frozenset[int]], living: list[NodeId]) -> dict[int
     return dict(Counter(each.values()))
 
 
-async def test_a_node_that_only_works_is_no_owner(horae: Horae, plain_database: Database) -> None:
-    with application(plain_database) as other:
+async def test_a_node_that_only_works_is_no_owner(horae: Horae, database: Database) -> None:
+    with application(database) as other:
         async with (
             running_node(horae, timing=QUICK) as first,
             running_node(other, scheduler=False, timing=QUICK),
@@ -104,11 +104,9 @@ async def test_a_node_missing_from_its_own_list_owns_everything(
         await ran.reaches(8)
 
 
-async def test_schedules_continue_when_their_node_leaves(
-    horae: Horae, plain_database: Database
-) -> None:
+async def test_schedules_continue_when_their_node_leaves(horae: Horae, database: Database) -> None:
     ran = add_type(horae)
-    with application(plain_database) as other:
+    with application(database) as other:
         also_ran = add_type(other)
         for number in range(6):
             horae.schedules.add("work", name=f"s{number}", cron="* * * * * *")

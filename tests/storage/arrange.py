@@ -30,7 +30,7 @@ T = TypeVar("T")
 NODE = NodeId("n1")
 OTHER = NodeId("n2")
 POSTGRESQL = pytest.mark.parametrize(
-    "reused_database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
 )
 PLAIN = JobRow(type="import", queue="default", priority=0, params=None)
 

@@ -34,11 +34,6 @@ from tests.storage.arrange import (
 )
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def ids(taken: list[Claim]) -> list[JobId]:
     return [claim.id for claim in taken]
 

@@ -20,11 +20,6 @@ from horae.storage.engine.dialect import SQLITE
 from tests.storage.arrange import POSTGRESQL
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def opened(connection: Connection) -> int:
     """Which connection to the database it is."""
     return id(connection.connection.dbapi_connection)

@@ -10,7 +10,6 @@ import pytest
 
 from horae.storage.engine.database import Database
 from tests.harness.pgbouncer import PgBouncer
-from tests.storage.conftest import empty
 from tests.storage.test_claims import (
     test_a_claim_carries_what_a_node_needs,
     test_a_claim_is_one_statement_whose_text_does_not_grow,
@@ -65,13 +64,7 @@ __all__ = [
 
 
 @pytest.fixture
-def reused_database(pgbouncer: PgBouncer, reused_postgres: str) -> Iterator[Database]:
-    with closing(Database(pgbouncer.url(reused_postgres))) as database:
+def database(pgbouncer: PgBouncer, direct_url: str) -> Iterator[Database]:
+    with closing(Database(pgbouncer.url(direct_url))) as database:
         assert database.pooled
         yield database
-        empty(database)
-
-
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database

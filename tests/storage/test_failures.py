@@ -159,8 +159,6 @@ def raised(database: Database, sql: str) -> DBAPIError:
         ("SELECT 1 / 0", False),
     ],
 )
-def test_an_error_is_classified_by_its_code(
-    reused_database: Database, sql: str, *, passes: bool
-) -> None:
-    error = raised(reused_database, sql)
+def test_an_error_is_classified_by_its_code(database: Database, sql: str, *, passes: bool) -> None:
+    error = raised(database, sql)
     assert (is_transient(error), is_of_data(error)) == (passes, not passes)

@@ -26,8 +26,7 @@ def aged(database: Database, job_id: int, seconds: float) -> None:
         connection.execute(moved, {"of_job": job_id})
 
 
-def test_failed_attempts_of_failed_and_of_retried_jobs_are_read(reused_database: Database) -> None:
-    database = reused_database
+def test_failed_attempts_of_failed_and_of_retried_jobs_are_read(database: Database) -> None:
     failed, retried, fine = (running(database) for _ in range(3))
     settled(
         database,
@@ -44,18 +43,17 @@ def test_failed_attempts_of_failed_and_of_retried_jobs_are_read(reused_database:
 
 
 def test_a_job_that_failed_without_an_attempt_is_read_with_its_own_error(
-    reused_database: Database,
+    database: Database,
 ) -> None:
-    claim = running(reused_database)
-    settled(reused_database, failure(claim))
-    with reused_database.engine.begin() as connection:
+    claim = running(database)
+    settled(database, failure(claim))
+    with database.engine.begin() as connection:
         connection.execute(text("DELETE FROM horae_job_attempts"))
-    (found,) = read(reused_database).found
+    (found,) = read(database).found
     assert (found.outcome, found.error, found.traceback) == (None, "ValueError: no", None)
 
 
-def test_older_failures_are_left_out(reused_database: Database) -> None:
-    database = reused_database
+def test_older_failures_are_left_out(database: Database) -> None:
     old, late = running(database), running(database)
     settled(database, failure(old), failure(late))
     aged(database, old.id, 2 * DAY)
@@ -66,9 +64,9 @@ def test_older_failures_are_left_out(reused_database: Database) -> None:
     assert not read(database, 3 * DAY, limit=2).complete
 
 
-def test_no_more_than_the_newest_are_read(reused_database: Database) -> None:
-    claims = [running(reused_database) for _ in range(4)]
-    settled(reused_database, *(failure(claim) for claim in claims))
-    answer = read(reused_database, limit=2)
+def test_no_more_than_the_newest_are_read(database: Database) -> None:
+    claims = [running(database) for _ in range(4)]
+    settled(database, *(failure(claim) for claim in claims))
+    answer = read(database, limit=2)
     assert {each.job_id for each in answer.found} == {claims[2].id, claims[3].id}
     assert not answer.complete

@@ -29,11 +29,6 @@ from tests.storage.arrange import (
 )
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def added(connection: Connection, group: GroupId, size: int) -> list[JobId]:
     """New members of the group."""
     if not size:

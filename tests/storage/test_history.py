@@ -75,8 +75,7 @@ def read(database: Database, length: int, beside: str = "queues") -> list[Stored
     )
 
 
-def test_what_ended_is_counted_by_queue_type_state_and_duration(reused_database: Database) -> None:
-    database = reused_database
+def test_what_ended_is_counted_by_queue_type_state_and_duration(database: Database) -> None:
     fine, broken = running(database), running(database, queue="mail", type="send")
     started(database, queue="later")
     settled(database, success(fine), failure(broken))
@@ -93,11 +92,10 @@ def test_what_ended_is_counted_by_queue_type_state_and_duration(reused_database:
 
 @pytest.mark.parametrize("seconds", [0.0, 0.0005, 0.0021, 0.3, 7.0, 4000.0, 500_000.0])
 def test_both_databases_find_the_slot_of_a_duration_that_the_domain_finds(
-    reused_database: Database, seconds: float
+    database: Database, seconds: float
 ) -> None:
     from horae.domain.history import slot_of  # noqa: PLC0415
 
-    database = reused_database
     claim = running(database)
     settled(database, success(claim))
     age(database, claim.id, "finished_at", 0.0)
@@ -117,9 +115,8 @@ def test_both_databases_find_the_slot_of_a_duration_that_the_domain_finds(
 
 
 def test_open_work_has_due_and_held_jobs_and_the_settings_of_queues(
-    reused_database: Database,
+    database: Database,
 ) -> None:
-    database = reused_database
     running(database, queue="mail")
     started(database)
     started(database)
@@ -136,8 +133,7 @@ def test_open_work_has_due_and_held_jobs_and_the_settings_of_queues(
     assert claimed(database) == []
 
 
-def test_a_bucket_is_read_as_it_was_written(reused_database: Database) -> None:
-    database = reused_database
+def test_a_bucket_is_read_as_it_was_written(database: Database) -> None:
     since = {'a "name"': NOON}
     what = bucket(**{'a "name"': BUSY})
     assert database.autocommit(writing.progress).reached is None
@@ -148,8 +144,7 @@ def test_a_bucket_is_read_as_it_was_written(reused_database: Database) -> None:
     assert read(database, 0, "everything")[0].bucket.everything == BUSY
 
 
-def test_of_two_writers_one_writes(reused_database: Database) -> None:
-    database = reused_database
+def test_of_two_writers_one_writes(database: Database) -> None:
     first = [write(database, NOON, None, bucket(Figures(finished=n))) for n in (1, 2)]
     assert first == [True, False]
     second = at_once(
@@ -160,9 +155,8 @@ def test_of_two_writers_one_writes(reused_database: Database) -> None:
 
 
 def test_a_writer_that_is_gone_leaves_nothing_and_the_next_one_writes(
-    reused_database: Database,
+    database: Database,
 ) -> None:
-    database = reused_database
 
     def die(connection: Any) -> None:
         assert writing.write(connection, HistoryProgress(NOON, None, {}), NOON, bucket(), {})
@@ -175,16 +169,14 @@ def test_a_writer_that_is_gone_leaves_nothing_and_the_next_one_writes(
 
 
 def test_a_lost_reply_changes_nothing_when_the_bucket_is_written_again(
-    reused_database: Database,
+    database: Database,
 ) -> None:
-    database = reused_database
     assert write(database, NOON)
     assert not write(database, NOON)  # its writer does not know that it was written
     assert database.autocommit(writing.progress).reached == NOON + TEN
 
 
-def test_longer_buckets_are_made_of_shorter_ones(reused_database: Database) -> None:
-    database = reused_database
+def test_longer_buckets_are_made_of_shorter_ones(database: Database) -> None:
     write_many(database, NOON, 360)
     assert [rows(database, length.seconds) for length in LENGTHS] == [360, 60, 6, 1, 0]
     [hour] = read(database, 3)
@@ -194,8 +186,7 @@ def test_longer_buckets_are_made_of_shorter_ones(reused_database: Database) -> N
     assert hour.bucket.everything.waits == {3: 720}
 
 
-def test_the_end_is_read_from_shorter_buckets(reused_database: Database) -> None:
-    database = reused_database
+def test_the_end_is_read_from_shorter_buckets(database: Database) -> None:
     write_many(database, NOON, 6 * 15 + 2)
     for length, expected in enumerate(
         ([10] * 92, [60] * 15 + [10] * 2, [600] + [60] * 5 + [10] * 2)
@@ -205,8 +196,7 @@ def test_the_end_is_read_from_shorter_buckets(reused_database: Database) -> None
         assert sum(each.bucket.everything.finished for each in found) == 2 * 92
 
 
-def test_a_gap_has_no_buckets_and_the_minute_before_it_is_closed(reused_database: Database) -> None:
-    database = reused_database
+def test_a_gap_has_no_buckets_and_the_minute_before_it_is_closed(database: Database) -> None:
     end = write_many(database, NOON, 4)
     later = NOON + timedelta(minutes=30)
     assert write(database, later, end)
@@ -216,8 +206,7 @@ def test_a_gap_has_no_buckets_and_the_minute_before_it_is_closed(reused_database
     assert [each.seconds for each in read(database, 2)] == [600, 10]
 
 
-def test_after_the_clock_was_set_back_buckets_are_replaced(reused_database: Database) -> None:
-    database = reused_database
+def test_after_the_clock_was_set_back_buckets_are_replaced(database: Database) -> None:
     end = write_many(database, NOON, 12)
     assert write(database, NOON, end, bucket(Figures(finished=7)))
     assert database.autocommit(writing.progress).reached == NOON + TEN
@@ -225,8 +214,7 @@ def test_after_the_clock_was_set_back_buckets_are_replaced(reused_database: Data
     assert rows(database, 10) == 12
 
 
-def test_old_buckets_are_deleted_few_at_a_time(reused_database: Database) -> None:
-    database = reused_database
+def test_old_buckets_are_deleted_few_at_a_time(database: Database) -> None:
     end = write_many(database, NOON, 60)
     later = NOON + timedelta(seconds=LENGTHS[0].kept + 600)
     assert write(database, later, end)
@@ -236,8 +224,7 @@ def test_old_buckets_are_deleted_few_at_a_time(reused_database: Database) -> Non
     assert rows(database, 60) == 10 + 3  # these are kept for longer
 
 
-def test_a_row_that_cannot_be_read_is_left_out(reused_database: Database) -> None:
-    database = reused_database
+def test_a_row_that_cannot_be_read_is_left_out(database: Database) -> None:
     write_many(database, NOON, 3)
     spoilt = text(
         "UPDATE horae_history SET everything = '[1]' WHERE start = (SELECT min(start) FROM horae_history)"
@@ -251,9 +238,8 @@ def test_a_row_that_cannot_be_read_is_left_out(reused_database: Database) -> Non
 
 
 def test_a_time_before_the_first_long_bucket_is_read_from_shorter_ones(
-    reused_database: Database,
+    database: Database,
 ) -> None:
-    database = reused_database
     hour, half_day = LENGTHS[-2], LENGTHS[-1]
     noon = NOON.replace(hour=12)
     # As after an update: the hours of two days, and the first half day at the end of the second.
@@ -273,11 +259,11 @@ def test_a_time_before_the_first_long_bucket_is_read_from_shorter_ones(
     assert [each.start for each in found] == starts
 
 
-def test_one_name_is_read_alone(reused_database: Database) -> None:
-    write(reused_database, NOON, what=bucket(mail=BUSY, export=BUSY))
+def test_one_name_is_read_alone(database: Database) -> None:
+    write(database, NOON, what=bucket(mail=BUSY, export=BUSY))
     reached = NOON + TEN
     for name, expected in (("mail", {"mail": BUSY}), ('no "such', {})):
-        [found] = reused_database.autocommit(
+        [found] = database.autocommit(
             writing.read, LENGTHS[0], NOON, reached, reached, "queues", name
         )
         assert found.bucket.queues == Named(expected)

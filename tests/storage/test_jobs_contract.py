@@ -49,11 +49,6 @@ from tests.storage.arrange import (
 )
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 class Export(JobType[None]):
     type = "export"
     max_count: int | None = 3

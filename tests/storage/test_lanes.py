@@ -29,11 +29,6 @@ ONE_AT_A_TIME = LimitNumbers(concurrency=1)
 TEN_AN_HOUR = LimitNumbers(amount=10, period=3600 * 10**6, burst=2, window="bucket")
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def limited(*entries: tuple[str, str, LimitNumbers], weight: int = 1) -> str:
     listed = [[name, key, numbers.to_json()] for name, key, numbers in entries]
     return json.dumps({"weight": weight, "limits": listed})

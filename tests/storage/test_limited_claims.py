@@ -34,11 +34,6 @@ from tests.storage.arrange import (
 )
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def limit(database: Database, name: str, concurrency_limit: int | None) -> None:
     database.autocommit(queues.limit, name, concurrency_limit)
 

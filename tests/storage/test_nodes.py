@@ -26,11 +26,6 @@ from tests.storage.arrange import (
 )
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def silent(database: Database, node: NodeId, seconds: float) -> None:
     moved = (
         update(table)

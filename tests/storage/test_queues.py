@@ -10,11 +10,6 @@ from horae.storage.queues.queues import QueueView
 from tests.storage.arrange import age, failure, running, settled, started, wall_clock
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def view(database: Database) -> dict[str, QueueView]:
     return {queue.name: queue for queue in database.transact(queues.view)}
 

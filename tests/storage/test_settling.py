@@ -54,11 +54,6 @@ INSTANT = timedelta(seconds=1)
 """SQLite may read its clock several times in a statement."""
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 def test_a_finished_job(database: Database) -> None:
     claim = running(database, max_attempts=3)
     started = job(database, claim.id)

@@ -57,11 +57,6 @@ ZONES = ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Kiritimati"]
 DEEP = json.loads("[" * 99 + "]" * 99)
 
 
-@pytest.fixture
-def database(reused_database: Database) -> Database:
-    return reused_database
-
-
 @pytest.fixture(params=ZONES)
 def zoned(request: pytest.FixtureRequest, database: Database) -> Iterator[Database]:
     """Process and session are in the zone."""

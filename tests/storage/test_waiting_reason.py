@@ -312,9 +312,8 @@ def remove_all_reasons(state: State, job: Job) -> None:
 
 @pytest.mark.slow
 def test_the_reason_is_what_the_claim_does(
-    reused_database: Database, request: pytest.FixtureRequest
+    database: Database, request: pytest.FixtureRequest
 ) -> None:
-    database = reused_database
     states = STATES["sqlite" if database.is_file else "postgresql"]
     states = int(os.environ.get("TEST_FUZZ", states))
     seen = Counter[WaitReason]()
