@@ -29,6 +29,7 @@ from horae.storage.nodes import nodes
 from horae.storage.operations import doctor, failures
 from horae.storage.outcomes import crashed_nodes, deletion, run_ending, time_limits
 from horae.storage.queues import queues
+from horae.storage.schedules import reading as schedule_reading
 from tests.harness.applications import url_of
 from tests.harness.postgres import PostgresServer
 
@@ -206,6 +207,29 @@ def test_states_are_counted_by_indexes_without_reading_jobs(filled: Database) ->
     lines = [line for plan in plans for line in plan]
     assert [line for line in lines if reads_all_jobs(line) and "horae_jobs_ended" not in line] == []
     assert any("horae_jobs_ended" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [run_ending.OTHER_RUNS, schedule_reading.OPEN_RUNS, schedule_reading.LIVE_RUNS],
+    ids=["others", "open", "live"],
+)
+def test_open_runs_are_found_without_reading_those_that_have_ended(
+    database: Database, asked: Executable
+) -> None:
+    with closing(Horae(url_of(database))) as horae:
+
+        @horae.job(name="import")
+        def load() -> None: ...
+
+        horae.schedules.add("import", name="often", cron="* * * * * *", overlap="allow_all")
+    fill(database, {"sqlite": "1700000000000000", "postgresql": "now()"}[database.dialect])
+    with database.autocommit_engine.connect() as connection:
+        connection.execute(text("UPDATE horae_jobs SET schedule_id = 1"))
+        connection.execute(text("ANALYZE horae_jobs"))
+        with explained(connection) as plans:
+            connection.execute(asked, {"ids": [1], "ended": [1], "schedule_id": 1})
+    assert any("horae_jobs_open_runs" in line for plan in plans for line in plan), plans
 
 
 def past_keeping(connection: Connection) -> Any:

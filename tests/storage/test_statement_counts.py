@@ -83,3 +83,18 @@ def test_a_rescue_takes_no_statement_for_each_job(horae: Horae, *, finished: boo
         assert len(rescued) == number
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+def test_runs_that_may_overlap_end_without_a_statement_for_each(horae: Horae) -> None:
+    counts: list[int] = []
+    for number in (2, JOBS):
+        names = [f"{number} {each}" for each in range(number)]
+        for name in names:
+            horae.schedules.add("import", name=name, cron="0 0 1 1 *", overlap="allow_all")
+            horae.schedules.run_now(name)
+        claims = claimed(horae.components.database, limit=number + 2)[-number:]
+        with counted_statements(horae) as statements:
+            ended = settled(horae.components.database, *map(success, claims))
+        assert len(ended.runs) == number
+        counts.append(len(statements))
+    assert counts[0] == counts[1]

@@ -196,6 +196,7 @@ CREATE INDEX horae_jobs_hook_owed ON horae_jobs USING btree (id) WHERE (hook_owe
 CREATE INDEX horae_jobs_lane ON horae_jobs USING btree (lane_id, run_at, id) WHERE ((lane_id IS NOT NULL) AND ((state)::text = 'pending'::text));
 CREATE INDEX horae_jobs_lane_held ON horae_jobs USING btree (lane_id) WHERE ((lane_id IS NOT NULL) AND (node_id IS NOT NULL));
 CREATE INDEX horae_jobs_occupying ON horae_jobs USING btree (owner, type) WHERE ((owner IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
+CREATE INDEX horae_jobs_open_runs ON horae_jobs USING btree (schedule_id) WHERE ((schedule_id IS NOT NULL) AND ((finished_at IS NULL) OR (node_id IS NOT NULL)));
 CREATE INDEX horae_jobs_owner ON horae_jobs USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX horae_jobs_params ON horae_jobs USING gin (params jsonb_path_ops) WITH (gin_pending_list_limit='512') WHERE ((params IS NOT NULL) AND (finished_at IS NOT NULL));
 CREATE INDEX horae_jobs_ready ON horae_jobs USING btree (priority DESC, run_at, id, queue, type) WHERE (((state)::text = 'pending'::text) AND (waits_for IS NULL) AND (sent_at IS NULL));

@@ -341,6 +341,7 @@ CREATE INDEX horae_jobs_hook_owed ON horae_jobs (id) WHERE hook_owed IS NOT NULL
 CREATE INDEX horae_jobs_lane ON horae_jobs (lane_id, run_at, id) WHERE lane_id IS NOT NULL AND state = 'pending';
 CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id) WHERE lane_id IS NOT NULL AND node_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type) WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
+CREATE INDEX horae_jobs_open_runs ON horae_jobs (schedule_id) WHERE schedule_id IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type) WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL;
 CREATE INDEX horae_jobs_retried_tick ON horae_jobs (schedule_id, nominal_time) WHERE retry_of IS NOT NULL AND nominal_time IS NOT NULL;

@@ -185,6 +185,8 @@ partial_index("horae_jobs_lane_held", jobs.c.lane_id, where=_runs_in_lane)
 partial_index("horae_jobs_held", jobs.c.node_id, where=text("node_id IS NOT NULL"))
 _occupying = text("owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
 partial_index("horae_jobs_occupying", jobs.c.owner, jobs.c.type, where=_occupying)
+_open_run = text("schedule_id IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL)")
+partial_index("horae_jobs_open_runs", jobs.c.schedule_id, where=_open_run)
 UNIQUE_WHERE = text("unique_key IS NOT NULL AND key_is_shared IS NULL AND finished_at IS NULL")
 partial_index(
     "horae_jobs_unique_key", jobs.c.type, jobs.c.unique_key, unique=True, where=UNIQUE_WHERE

@@ -41,8 +41,10 @@ ENDED_JOBS: Final = select(
     jobs.c.finished_at,
     _has_begun.label("begun"),
 ).where(jobs.c.schedule_id.is_not(None), member_of(jobs.c.id, "ids"))
-OTHER_RUNS: Final = select(func.count()).where(
-    jobs.c.schedule_id == bindparam("schedule_id"), jobs.c.id != bindparam("job_id"), IS_OPEN
+OTHER_RUNS: Final = (
+    select(jobs.c.schedule_id, func.count().label("number"))
+    .where(member_of(jobs.c.schedule_id, "ids"), not_(member_of(jobs.c.id, "ended")), IS_OPEN)
+    .group_by(jobs.c.schedule_id)
 )
 # Runs whose body has stopped, although no end was written to the schedule; and runs whose job no
 # longer exists.
@@ -170,12 +172,15 @@ def _end_one_each(
     scheduler_age: timedelta | None,
 ) -> list[AppliedPlan]:
     plans: list[tuple[StoredSchedule, Plan]] = []
+    # Other runs are open, or their end is written later in the batch.
+    others = Counter[int]()
+    if ended_here := {row.id: ended.job_id for row, ended in current if _allows_all(row)}:
+        given = {"ids": ended_here, "ended": ended_here.values()}
+        others.update(
+            {row.schedule_id: row.number for row in connection.execute(OTHER_RUNS, given)}
+        )
+        others.update({schedule_id: later.get(schedule_id, 0) for schedule_id in ended_here})
     for row, ended in current:
-        others = 0
-        if _allows_all(row):
-            # Other runs are open, or their end is written later in the batch.
-            given = {"schedule_id": row.id, "job_id": ended.job_id}
-            others = connection.execute(OTHER_RUNS, given).scalar_one() + later.get(row.id, 0)
         started, now = row.started_at or ended.created_at, row.now
         if now < started:  # the clock was set back during the run
             if rules_of(row).finish_trigger is None:
@@ -188,7 +193,7 @@ def _end_one_each(
             by_hand=ended.reason in _IN_ADDITION,
             backfill=ended.reason == Reason.BACKFILL,
             took=ended.took,
-            others=others,
+            others=others[row.id],
             scheduler_started=row.now - (scheduler_age or timedelta(0)),
         )
         freed = row._replace(run_token=None if row.run_token == ended.job_id else row.run_token)

@@ -406,6 +406,8 @@ CREATE INDEX horae_jobs_lane_held ON horae_jobs (lane_id)
     WHERE lane_id IS NOT NULL AND node_id IS NOT NULL;
 CREATE INDEX horae_jobs_occupying ON horae_jobs (owner, type)
     WHERE owner IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
+CREATE INDEX horae_jobs_open_runs ON horae_jobs (schedule_id)
+    WHERE schedule_id IS NOT NULL AND (finished_at IS NULL OR node_id IS NOT NULL);
 CREATE INDEX horae_jobs_owner ON horae_jobs (owner, id) WHERE owner IS NOT NULL;
 CREATE INDEX horae_jobs_ready ON horae_jobs (priority DESC, run_at, id, queue, type)
     WHERE state = 'pending' AND waits_for IS NULL AND sent_at IS NULL;
