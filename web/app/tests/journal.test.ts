@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+
+import { momentText } from '@/format/moment'
 import { filtersOf, isFiltered, NO_FILTERS, queryOf } from '@/views/journal/filters'
 
 import { changedValues, channelText, valueText } from '@/views/journal/changes'
@@ -22,6 +24,8 @@ describe('a change', () => {
   })
 
   it('formats values and interfaces', () => {
+    const moment = '2030-01-01T03:10:00+00:00'
+    expect(valueText(moment)).toBe(momentText(moment))
     expect([valueText(undefined), valueText('x'), valueText({ a: 1 })]).toEqual([
       'none',
       'x',
