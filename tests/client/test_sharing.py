@@ -50,7 +50,7 @@ class HeldDatabase:
         self.calls: list[int] = []
         self.failure: BaseException | None = None
 
-    def write(
+    def write_one(
         self, statement: Callable[..., Any], rows: JobRow | Sequence[JobRow], /, *rest: Any
     ) -> Any:
         """Run the statement, after a wait if it is one of the first."""
@@ -60,7 +60,7 @@ class HeldDatabase:
             assert self.go_on.wait(PATIENCE)
         elif self.failure is not None:
             raise self.failure
-        return self._database.write(statement, rows, *rest)
+        return self._database.write_one(statement, rows, *rest)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ GROUPS: Final = len(SITES) if EVERY_CALL else 2
 NOT_REACHED: Final = {  # functions, or single calls of them
     "Schedules._unless_same_secrets": "only for secret parameters: tests/runtime/test_sealed_secrets.py",
     "_results_before": "only for jobs that take results: tests/client/test_chains.py",
+    "Claimer._claim_beyond": "only while claims are slow: tests/runtime/test_cursor_claims.py",
     "LaneClaimer.claim:cancelling.discard": "only for limits that discard: tests/storage/test_lanes.py",
     "Hooks.delete_orphans": "only with a store of large values: tests/runtime/test_large_values.py",
     "Hooks.large_values_of": "only with a store of large values: tests/runtime/test_large_values.py",

@@ -113,6 +113,7 @@ def _of_sqlite() -> list[Any]:
     return [
         mock.patch.object(opening, "now", storage.server_now),
         mock.patch.object(opening, "DriverConnection", storage.connect),
+        mock.patch.object(opening, "PatientConnection", storage.connect),
         mock.patch.object(database, "create_engine", shared_engine),
         mock.patch.object(sqlalchemy.ext.asyncio, "create_async_engine", shared_async_engine),
         mock.patch.object(aiosqlite.core, "Thread", threads.Thread),

@@ -71,7 +71,7 @@ def test_a_statement_in_the_transaction_of_another_library_waits_for_no_turn(
             assert go_on.wait(PATIENCE)
 
         with ThreadPoolExecutor(1) as pool:
-            slow = pool.submit(database.write, write_slowly)
+            slow = pool.submit(database.write_one, write_slowly)
             assert begun.wait(PATIENCE)
             database.lender = lambda: nullcontext(own)
             assert database.transact(lambda joined: joined.scalar(text("SELECT 7"))) == 7

@@ -14,10 +14,10 @@ CALLED: Final = (
     "transact",
     "transact_at_once",
     "autocommit",
-    "write",
+    "write_one",
     "transact_async",
     "autocommit_async",
-    "write_async",
+    "write_one_async",
 )
 SCOPE: Final = ("runtime", "client", "types", "live")
 """The packages whose calls are meant: those of nodes and of callers."""

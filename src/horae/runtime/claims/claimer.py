@@ -120,13 +120,13 @@ class Claimer:
         last = self._cursor.beyond(began)
         if last is not None:
             return await self._claim_beyond(scope, room, last)
-        taken = await self._database.write_async(claims.claim, scope, room)
+        taken = await self._database.write_one_async(claims.claim, scope, room)
         self._cursor.move(taken, beyond=None, began=began, ended=time.monotonic())
         return taken, NEVER if len(taken) < room else AT_ONCE
 
     async def _claim_beyond(self, scope: ClaimScope, room: int, last: JobId) -> Claimed:
         """Claim without looking at jobs of the same priority before the last one claimed."""
-        claim, began = self._database.write_async, time.monotonic()
+        claim, began = self._database.write_one_async, time.monotonic()
         higher: Sequence[Claim] = ()
         if self._cursor.looks_higher(began):
             higher = await claim(claims.claim, scope, room, Part.HIGHER, last)

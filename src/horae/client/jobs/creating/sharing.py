@@ -87,13 +87,13 @@ class SharedInserts(BuiltAnewInChild):
     def _add(self, rows: Sequence[JobRow]) -> Sequence[Inserted]:
         hint, notification = work(len(rows)), None
         if len(rows) > 1:
-            inserted = self._database.write(creation.add_shared, rows)
+            inserted = self._database.write_one(creation.add_shared, rows)
         elif rows[0].may_start_now:
             notification = self._wakeup.piggyback(hint)
             add = creation.add_at_once
-            inserted = [self._database.write(add, rows[0], notification)]
+            inserted = [self._database.write_one(add, rows[0], notification)]
         else:
-            inserted = [self._database.write(creation.add_alone, rows[0])]
+            inserted = [self._database.write_one(creation.add_alone, rows[0])]
         self._wakeup.send(hint, piggybacked=notification is not None)
         return inserted
 

@@ -18,10 +18,11 @@ from functools import partial
 from itertools import repeat
 from operator import floordiv, methodcaller
 from random import SystemRandom
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Engine, ExceptionContext
 from sqlalchemy.exc import OperationalError
+from typing_extensions import override
 
 from horae.storage.engine.sqlite.body_turns import BEGIN_IMMEDIATELY, TURNS, BodyTurns
 
@@ -43,8 +44,54 @@ _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQ
 """Primary codes of errors because of what other connections do at the moment."""
 
 
+_PAUSES: Final = 0.008
+"""Seconds that SQLite waits for the write lock by itself: it tries again after 1, 2 and 5 ms."""
+
+
 class DriverConnection(sqlite3.Connection):
     """A connection of Python's `sqlite3`, whose `commit` can be replaced (see `commit_guard`)."""
+
+
+class PatientCursor(sqlite3.Cursor):
+    """A cursor of a `PatientConnection`."""
+
+    connection: "PatientConnection"
+
+    @override
+    def execute(self, statement: str, parameters: Any = (), /) -> Self:
+        """Execute a statement, and wait for the write lock if it is held."""
+        try:
+            return super().execute(statement, parameters)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+        deadline = time.monotonic() + self.connection.patience
+        while True:
+            try:
+                return super().execute(statement, parameters)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+
+
+class PatientConnection(DriverConnection):
+    """A connection that tries to take the write lock every few milliseconds, up to its timeout.
+
+    SQLite itself tries less and less often, in the end ten times a second, so that a program that
+    starts a job would lose to a node that is busy.
+    """
+
+    def __init__(self, file: str, timeout: float, **options: Any) -> None:
+        super().__init__(file, timeout=min(_PAUSES, timeout), **options)
+        self.patience = timeout
+
+    @override
+    def cursor(self, factory: Any = PatientCursor) -> Any:
+        return super().cursor(factory)
+
+    @override
+    def execute(self, statement: str, parameters: Any = (), /) -> Any:
+        return self.cursor().execute(statement, parameters)  # the driver's own has another cursor
 
 
 now: Callable[[], int] = map(
