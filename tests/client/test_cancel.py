@@ -140,6 +140,19 @@ def test_a_live_store_that_fails_undoes_no_cancel(
     assert working.jobs.cancel(job.id).state is JobState.CANCELLED
 
 
+def test_a_live_store_that_fails_keeps_no_group_from_being_cancelled(
+    working: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise DatabaseUnavailable("live", "disk is full", answers=True)
+
+    group = working.jobs.start_group([("work", {})] * 2)
+    claim_as_another_node(working)
+    monkeypatch.setattr(working.components.live, "request_cancel", fail)
+    working.jobs.cancel_group(group.id)
+    assert working.jobs.count()[JobState.CANCELLED] == 2
+
+
 async def test_other_processes_are_notified(working: Horae) -> None:
     received = ReceivedHints(working)
     job = working.jobs.start("work")

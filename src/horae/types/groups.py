@@ -1,11 +1,14 @@
 """Cancels the members of groups, and notifies nodes and callers after jobs have ended."""
 
 from horae.domain.jobs import GroupId, JobId
+from horae.guarded_log import guarded_log
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import FollowUps, follow_ups
 from horae.wakeup import Hint, HintKind, WakeupChannel, work
+
+log = guarded_log("horae.jobs")
 
 
 class GroupCanceller:
@@ -38,8 +41,10 @@ class GroupCanceller:
                 limit=500,
             )
             running = tuple(member.id for member in members if member.running)
-            for job_id in running:
-                self._live.request_cancel(job_id, CancelRequest(group.cancelled_by))
+            # The rows are changed, and tell the bodies somewhat later
+            with log.guard("the bodies of group %d are not asked to stop: %s", group_id):
+                for job_id in running:
+                    self._live.request_cancel(job_id, CancelRequest(group.cancelled_by))
             if running:
                 self._wakeup.send(Hint(HintKind.CANCEL, running))
             if members:
