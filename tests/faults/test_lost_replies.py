@@ -14,16 +14,15 @@ import pytest
 from sqlalchemy import make_url
 
 from horae.storage.engine import POSTGRESQL, SQLITE, Database
-from tests.faults.lost_replies.call_sites import CallSite, Sites
+from tests.faults.lost_replies.call_sites import CallSite, call_sites
 from tests.faults.lost_replies.story import Story
 from tests.faults.lost_replies.striking import Striking
 from tests.harness.applications import url_of
 from tests.harness.network import Network
 
 SEED: Final = int(os.environ.get("TEST_SEED", "20260101"))
-SITES: Final = list(Sites())
 EVERY_CALL: Final = "TEST_EVERY_CALL" in os.environ
-GROUPS: Final = len(SITES) if EVERY_CALL else 2
+GROUPS: Final = len([*call_sites()]) if EVERY_CALL else 2
 """Runs, over which the calls are distributed at random."""
 
 NOT_REACHED: Final = {  # functions, or single calls of them
@@ -76,7 +75,7 @@ ONLY_ON: Final = {
 
 def shuffled() -> list[CallSite]:
     """Return all call sites in an order that the seed decides."""
-    sites = list(SITES)
+    sites = list(call_sites())
     Random(SEED).shuffle(sites)
     return sites
 
@@ -104,7 +103,7 @@ def expected(database: Database) -> set[str]:
     """Return the call sites that the story must reach on this kind of database."""
     return {
         str(site)
-        for site in SITES
+        for site in call_sites()
         if NOT_REACHED.keys().isdisjoint({site.function, f"{site.function}:{site.statement}"})
         and {
             ONLY_ON.get(name)
@@ -122,7 +121,7 @@ def expected(database: Database) -> set[str]:
 def test_every_call_in_the_source_is_reached(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    striking = Striking(Sites(), (), None)
+    striking = Striking(call_sites(), (), None)
     striking.install(monkeypatch)
     story = Story(url_of(database), monkeypatch)
     story.run()
@@ -152,7 +151,7 @@ def test_a_lost_answer_loses_and_repeats_nothing(
     database: Database, network: Network | None, monkeypatch: pytest.MonkeyPatch, group: int
 ) -> None:
     chosen = set(shuffled()[group::GROUPS])
-    striking = Striking(Sites(), chosen, network)
+    striking = Striking(call_sites(), chosen, network)
     striking.install(monkeypatch)
     with ExitStack() as stack:
         if network is not None:

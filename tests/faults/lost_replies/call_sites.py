@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -71,6 +72,12 @@ class Sites:
                     return self.by_line[relative, frame.f_lineno]
             frame = frame.f_back
         return None
+
+
+@cache
+def call_sites() -> Sites:
+    """Return the sites of the package; to find them takes half a second, so this is not done while tests are collected."""
+    return Sites()
 
 
 def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[ast.AST, str]]:
