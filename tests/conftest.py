@@ -22,7 +22,7 @@ from horae.storage.engine import unreadable_rows
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from tests.harness import bytecode
-from tests.harness.children import fork_children, spawned_children
+from tests.harness.children import fork_children, spawn_children
 from tests.harness.durations import Recorder
 from tests.harness.forked import start_fork_server
 from tests.harness.pgbouncer import PgBouncer
@@ -291,10 +291,10 @@ def _no_unreadable_rows() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _spawned(request: pytest.FixtureRequest) -> Iterator[None]:
+def _spawned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nodes start processes as they do elsewhere, in a test with the mark `spawned`."""
-    with spawned_children() if request.node.get_closest_marker("spawned") else nullcontext():
-        yield
+    if request.node.get_closest_marker("spawned"):
+        spawn_children(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

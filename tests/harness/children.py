@@ -8,13 +8,13 @@ import atexit
 import json
 import os
 import subprocess
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context, process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
-from unittest import mock
+
+import pytest
 
 from horae.domain.cluster import LivenessLimits
 from horae.runtime.executors import child_process
@@ -87,10 +87,10 @@ def fork_children() -> None:
     setattr(heartbeat, "start_helper", start_forked_helper)  # noqa: B010 - a module
 
 
-@contextmanager
-def spawned_children() -> Generator[None]:
-    """Let them start it within the block as they do elsewhere."""
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(child_process, "_spawn", _spawn))
-        stack.enter_context(mock.patch.object(heartbeat, "start_helper", _start_helper))
-        yield
+def spawn_children(patch: pytest.MonkeyPatch) -> None:
+    """Let them start it as they do elsewhere, until what the test has replaced is restored.
+
+    The test may replace the same: all of it is restored in the opposite order.
+    """
+    patch.setattr(child_process, "_spawn", _spawn)
+    patch.setattr(heartbeat, "start_helper", _start_helper)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from horae import Horae
+from horae.runtime.liveness import heartbeat
 from horae.storage.engine import Database
 from tests.harness.applications import application, rows
-from tests.harness.children import ForkedChildren
+from tests.harness.children import ForkedChildren, spawn_children, start_forked_helper
 from tests.harness.nodes import running_node, until
 from tests.runtime.test_heartbeat import LIMITS, helper_of
 
@@ -48,3 +49,10 @@ def test_a_child_sees_the_environment_of_the_moment(monkeypatch: pytest.MonkeyPa
 
 def _leave_if_seen(parent: int) -> None:
     os._exit(7 if os.environ.get("HORAE_TEST_SEEN") == "yes" and os.getppid() != parent else 1)
+
+
+def test_after_a_test_that_replaced_what_is_spawned_helpers_are_forked_again() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        spawn_children(patch)
+        patch.setattr(heartbeat, "start_helper", lambda *_: None)
+    assert vars(heartbeat)["start_helper"] is start_forked_helper
