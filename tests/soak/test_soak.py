@@ -76,6 +76,8 @@ def test_leaks_in_the_nodes_are_reported(tmp_path: Path) -> None:
         application="tests.soak.leaking:horae",
         most_nodes=1,
         fault_pause=(60.0, 60.0),
+        # A busy machine runs few bodies, and what they leak is less than half of what a node has anyway.
+        bounds=replace(WIDE, growth={**WIDE.growth, "memory": Allowance(32, 0.2)}),
     )
     result = run(plan, tmp_path)
     leaking = {"growth of memory", "growth of descriptors", "growth of threads"}
