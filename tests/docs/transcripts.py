@@ -1,13 +1,12 @@
 """Read and run the console blocks of a page: the commands, and the output that the page shows."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.harness.forked import shell
 
 ROOT: Final = Path(__file__).parents[2]
 BLOCK: Final = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -43,16 +42,7 @@ def _split(part: str) -> tuple[str, str]:
 
 def run(command: Command, folder: Path, environment: Mapping[str, str]) -> str:
     """Run the command in a shell, with the programs of this Python on the path, and return its output. Raise if it fails."""
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
-        ["bash", "-c", STRICT + command.typed],
-        cwd=folder,
-        check=True,
-        text=True,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **environment, "PATH": programs},
-        timeout=60,
-    ).stdout
+    return shell(STRICT + command.typed, folder, environment, within=60)
 
 
 def is_as_shown(command: Command, printed: str) -> bool:

@@ -21,6 +21,8 @@ from tests.harness.networks import network_of_this_thread
 ROOT: Final = Path(__file__).parents[2]
 LARGEST_ANSWER: Final = 64
 """Bytes of what the fork server sends on the socket for requests."""
+PROGRAMS: Final = Path(__file__).with_name("programs")
+"""The folder with a command `horae` that the fork server runs, for shells: see `shell`."""
 WAIT: Final = 1.0
 """Seconds between two looks whether another thread has read the exit code."""
 _one_at_a_time = threading.Lock()
@@ -145,6 +147,25 @@ def _rest_of(stream: IO[str] | None) -> str:
         return ""
     with stream:
         return stream.read()
+
+
+def shell(script: str, folder: Path, environment: Mapping[str, str], within: float) -> str:
+    """Run a script in a shell whose command `horae` is forked, and return its output; raises an error if it fails."""
+    with _one_at_a_time:
+        server = _server(()).fileno()
+    programs = os.pathsep.join(
+        [str(PROGRAMS), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **environment, "PATH": programs, "TEST_FORK_SERVER": str(server)},
+        pass_fds=[server],
+        timeout=within,
+    ).stdout
 
 
 def start_fork_server() -> None:
