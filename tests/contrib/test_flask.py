@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +17,7 @@ from horae.errors import ConfigurationError
 from horae.storage.engine.database import Database
 from horae.testing import testing
 from tests.harness.applications import url_of
+from tests.harness.forked import ForkedProcess
 
 pytestmark = pytest.mark.one_database
 
@@ -209,20 +209,21 @@ def test_flask_horae_is_the_command_line_also_with_a_factory_and_child_processes
 ) -> None:
     (tmp_path / "shop.py").write_text(FACTORY)
 
-    def flask(*arguments: str, **options: Any) -> Any:
-        return subprocess.Popen(
-            [sys.executable, "-m", "flask", "horae", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "FLASK_APP": "shop"},
+    def flask(*arguments: str) -> ForkedProcess:
+        return ForkedProcess(
+            "flask",
+            ["horae", *arguments],
+            folder=tmp_path,
+            environment={**os.environ, "FLASK_APP": "shop"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     listed = flask("types", "list")
     assert "elsewhere" in listed.communicate(timeout=60)[0]
     node = flask("run", "--no-api")
     try:
+        assert node.stdout is not None
         assert "1 job type," in node.stdout.readline()
         started = flask("jobs", "start", "elsewhere", "--wait")
         printed, complaint = started.communicate(timeout=60)
