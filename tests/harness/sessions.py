@@ -76,7 +76,7 @@ class KeptSessions:
         with suppress(IndexError):
             while True:
                 session = self._sessions[conninfo].pop()
-                if self._is_plain(session):
+                if self.is_plain(session):
                     return session
                 session.finish()
         return None
@@ -85,7 +85,6 @@ class KeptSessions:
         """Keep a session for the next one who wants it; return False if it must be closed."""
         if (
             not self._keeps
-            or _place(session) not in self._settings
             or session.transaction_status not in AT_REST
             or session.pipeline_status != PipelineStatus.OFF
             or (
@@ -93,17 +92,18 @@ class KeptSessions:
                 and not _succeeds(session, b"ROLLBACK")
             )
             or not _succeeds(session, b"DISCARD ALL")
-            or not self._is_plain(session)
+            or not self.is_plain(session)
         ):
             return False
         session.notice_handler = session.notify_handler = None
         self._sessions[conninfo].append(session)
         return True
 
-    def _is_plain(self, session: Session) -> bool:
-        """Return whether its server process still answers, and its database has the settings that it had."""
+    def is_plain(self, session: Session) -> bool:
+        """Return whether its database is one of these and has the settings that it had, and its process answers."""
+        place = _place(session)
         try:
-            return _settings_of(session) == self._settings[_place(session)]
+            return place in self._settings and _settings_of(session) == self._settings[place]
         except psycopg.Error:
             return False
 
@@ -121,14 +121,19 @@ def share_sessions() -> None:
 
 def _connect(cls: type[Any], conninfo: str = "") -> PQGenConn[Any]:
     session = KEPT.take(conninfo)
-    connection = cls(session or (yield from generators.connect(conninfo)))
-    connection._opened_with = conninfo
+    if session is None:
+        session = yield from generators.connect(conninfo)
+        is_plain = KEPT.is_plain(session)
+    else:
+        is_plain = True
+    connection = cls(session)
+    connection._kept_by = conninfo if is_plain else None
     return connection
 
 
 def _kept(connection: Any) -> bool:
     """Take the session of a connection and keep it; return whether it could be kept."""
-    conninfo = getattr(connection, "_opened_with", None)
+    conninfo = getattr(connection, "_kept_by", None)
     if connection.closed or conninfo is None or not KEPT.put(conninfo, connection.pgconn):
         return False
     connection.pgconn = CLOSED

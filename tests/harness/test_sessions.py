@@ -71,6 +71,17 @@ def test_settings_of_the_database_hold_for_all_that_are_opened_later(url: str) -
         assert connection.execute("SHOW lock_timeout").fetchone() == ("1ms",)
 
 
+def test_one_that_has_other_settings_is_not_kept(url: str) -> None:
+    with closing(connected(url)) as connection:
+        connection.execute(OTHER_SETTINGS)
+        other = connected(url)
+        connection.execute(OTHER_SETTINGS.replace("SET lock_timeout = 1", "RESET lock_timeout"))
+    other.close()
+    with closing(connected(url)) as first, closing(connected(url)) as second:
+        assert first.execute("SHOW lock_timeout").fetchone() == ("0",)
+        assert second.execute("SHOW lock_timeout").fetchone() == ("0",)
+
+
 def test_a_forked_process_has_none_of_them(url: str) -> None:
     process(url)
     reading, writing = os.pipe()

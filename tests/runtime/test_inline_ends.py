@@ -187,6 +187,7 @@ async def test_ctrl_c_while_the_caller_waits_forgets_no_end(
 
 
 @pytest.mark.postgres
+@pytest.mark.own_sessions
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_a_server_that_is_read_only_for_a_second(horae: Horae) -> None:
     timers: list[threading.Timer] = []
