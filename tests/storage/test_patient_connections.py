@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from horae.storage.engine.sqlite.opening import PatientConnection
+from horae.storage.engine.sqlite.opening import PatientConnection, waiting_helps
 from tests.harness.waiting import PATIENCE
 
 WRITE = "INSERT INTO written VALUES (1)"
@@ -71,3 +71,20 @@ def test_a_transaction_whose_reads_are_stale_fails_at_once(
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             connection.execute(WRITE)
     assert len(attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "helps"),
+    [
+        (sqlite3.SQLITE_BUSY, True),
+        (sqlite3.SQLITE_BUSY_RECOVERY, True),
+        (sqlite3.SQLITE_BUSY_TIMEOUT, True),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, False),
+        (sqlite3.SQLITE_LOCKED, False),
+        (sqlite3.SQLITE_FULL, False),
+    ],
+)
+def test_waiting_helps_against_locks_of_others(code: int, helps: bool) -> None:
+    error = sqlite3.OperationalError()
+    error.sqlite_errorcode = code
+    assert waiting_helps(error) is helps

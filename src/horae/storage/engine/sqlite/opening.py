@@ -8,6 +8,7 @@ transaction does not block others before it writes. `SNAPSHOT` takes no lock: al
 state at the start. `NONE` makes each statement a transaction of its own.
 """
 
+import math
 import re
 import sqlite3
 import sys
@@ -52,6 +53,14 @@ class DriverConnection(sqlite3.Connection):
     """A connection of Python's `sqlite3`, whose `commit` can be replaced (see `commit_guard`)."""
 
 
+def waiting_helps(error: sqlite3.OperationalError) -> bool:
+    """Return whether a statement may succeed later: another connection has a lock now, or is about
+    to repair the file after a crash.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_BUSY and code != sqlite3.SQLITE_BUSY_SNAPSHOT
+
+
 class PatientCursor(sqlite3.Cursor):
     """A cursor of a `PatientConnection`."""
 
@@ -60,17 +69,14 @@ class PatientCursor(sqlite3.Cursor):
     @override
     def execute(self, statement: str, parameters: Any = (), /) -> Self:
         """Execute a statement, and wait for the write lock if it is held."""
-        try:
-            return super().execute(statement, parameters)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-        deadline = time.monotonic() + self.connection.patience
+        deadline = math.inf
         while True:
             try:
                 return super().execute(statement, parameters)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                now = time.monotonic()
+                deadline = min(deadline, now + self.connection.patience)
+                if now > deadline or not waiting_helps(error):
                     raise
 
 
