@@ -18,7 +18,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test-fast install system test test-nightly combinations fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help dev test-fast install system test pytest test-nightly combinations fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,10 @@ install: .venv/installed ## Create .venv with the locked requirements and the pa
 system: ## Install the Debian packages that the tests need (as root, where missing)
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
-test: install system web web-check ## Run all tests, five files at a time, as many wait (ARGS="-k cron" selects some)
+test: install system web ## Run all tests, five files at a time, as many wait (ARGS="-k cron" selects some)
+	@$(MAKE) --silent --jobs 2 pytest web-check
+
+pytest:
 	@$(BIN)/python -m pytest -n 5 --dist loadfile --durations 30 --durations-min 5 --durations-json=.pytest_cache/durations.json $(ARGS)
 
 test-nightly: install system ## Run the tests that are too slow for `make test` (ARGS="-k fifty" selects some)
@@ -97,7 +100,7 @@ $(MODULES): web/package-lock.json web/package.json web/app/package.json $(wildca
 	touch $@
 
 web-check: $(MODULES) ## Check format, style and types of web/, and run its tests
-	@$(MAKE) --silent --jobs 2 $(addprefix web/node_modules/.checked-,lint types test)
+	@$(MAKE) --silent $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs 2) $(addprefix web/node_modules/.checked-,lint types test)
 
 web/node_modules/.checked-%: $(MODULES) $(WEB_FILES) tests/api/openapi.json
 	cd web && ../$(NODE) npm run --silent $*
