@@ -96,11 +96,12 @@ class Clients(Workers):
 
     def _listen(self, url: str, draw: Random) -> None:
         """Follow the event stream for some seconds, then leave without a word."""
-        until = time.monotonic() + draw.uniform(1.0, self._longest_stream)
-        with closing(_connection(url, STREAM_PATIENCE)) as connection:
+        with closing(_connection(url, PATIENCE)) as connection:
             connection.request("GET", "/api/events/")
-            response = connection.getresponse()
+            stream, response = connection.sock, connection.getresponse()
+            stream.settimeout(STREAM_PATIENCE)
             self._calls.count(f"stream {response.status}")
+            until = time.monotonic() + draw.uniform(1.0, self._longest_stream)
             while response.status == http.client.OK and time.monotonic() < until:
                 try:
                     line = response.readline()
