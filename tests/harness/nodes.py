@@ -92,7 +92,9 @@ async def until_released(horae: Horae, job_id: int, within: float = PATIENCE) ->
 
 async def statements_a_second(horae: Horae, seconds: float) -> float:
     """Return how many statements this application sends in a second; without the beginnings and ends of transactions."""
-    end = time.monotonic() + seconds
+    began = time.monotonic()
     with counted_statements(horae) as statements:
-        await until(lambda: time.monotonic() > end)
-    return sum(not each.startswith(("BEGIN", "COMMIT")) for each in statements) / seconds
+        await until(lambda: time.monotonic() > began + seconds)
+    # On a busy machine the wait takes longer, and the node sends statements all the time.
+    lasted = time.monotonic() - began
+    return sum(not each.startswith(("BEGIN", "COMMIT")) for each in statements) / lasted
