@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from horae import Backoff, Horae, JobContext, JobState
+from horae.runtime.claims.lost_replies import LostReplies
 from horae.storage.engine.database import Database
 from horae.storage.migrations.runner import upgrade
 from horae.storage.nodes import nodes
@@ -158,6 +159,27 @@ async def test_a_node_that_was_declared_dead_starts_again_once_it_can(
         job = await horae.aio.jobs.start(work)
         assert await horae.aio.jobs.wait(job.id, timeout="20s") == 1
         assert len({before, node.id, *refused}) == 4
+
+
+async def test_what_a_node_has_begun_after_it_was_declared_dead_is_not_begun_again(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody had rescued it, and a search for claims whose answers were lost must not find it."""
+    monkeypatch.setattr(LostReplies, "are_possible", True)
+    begun = Record[int]()
+
+    @horae.job
+    async def work(job: JobContext) -> None:
+        begun.append(job.claim.lease)
+        await asyncio.Event().wait()
+
+    async with running_node(horae):
+        job = await horae.aio.jobs.start(work)
+        await begun.reaches(1)
+        execute(horae, "DELETE FROM horae_nodes")
+        await until_state(horae, job.id, "failed")
+    assert begun == [1]
+    assert attempts_of(horae, job.id) == ["crashed"]
 
 
 async def test_a_transaction_that_dies_with_the_server_is_run_again(

@@ -59,6 +59,17 @@ def test_others_read_what_had_begun_and_not_ended(journals: Journals, journal: J
     assert unbegun(journals, claim_of(1, lease=2)) == [1]
 
 
+def test_the_journal_of_a_dead_node_keeps_all_that_had_begun(
+    journals: Journals, journal: Journal
+) -> None:
+    journal.begin(claim_of(1))
+    journal.keep_all()
+    journal.end([claim_of(1)])
+    assert journal.listed == [1]
+    journal.close(keep=True)
+    assert unbegun(journals, claim_of(1), claim_of(2)) == [2]
+
+
 def test_others_read_which_bodies_have_returned(journals: Journals, journal: Journal) -> None:
     for number in (1, 2, 3):
         journal.begin(claim_of(number))

@@ -414,6 +414,8 @@ class Worker:
 
     def abandon(self) -> None:
         """Stop everything without settling it: the node was declared dead and lost its jobs."""
+        self.stop()
+        self._environment.journal.keep_all()
         self._prefetched.clear()
         self._gathering.waiting.clear()
         stop_attempts(list(self.running.values()), LeaseLost)

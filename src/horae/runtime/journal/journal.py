@@ -75,7 +75,7 @@ class Journal(BuiltAnewInChild):
         self._unused = count()
         self._growing = threading.Lock()
         self._descriptors: list[int] = []
-        self._closed = False
+        self._closed = self._keeps_all = False
 
     def open(self, file: Path) -> None:
         """Keep the entries in a new file from now on; raises OSError if that is impossible."""
@@ -115,11 +115,20 @@ class Journal(BuiltAnewInChild):
 
     def end(self, claims: Iterable[Claim]) -> None:
         """Remove claims whose results are committed."""
+        if self._keeps_all:
+            return
         for claim in claims:
             slot = self._slots.pop(entry_of(claim), None)
             if slot is not None:
                 self._entries[slot] = 0
                 self._free.append(slot)
+
+    def keep_all(self) -> None:
+        """Remove no claim from now on: the node is dead to others, and cannot commit results.
+
+        What it has claimed since they declared it dead is rescued later, by these entries.
+        """
+        self._keeps_all = True
 
     def __contains__(self, claim: Claim) -> bool:
         """Whether the body of this claim has begun."""
