@@ -31,6 +31,8 @@ SETTINGS: Final = (
 """The settings of a database, which a session has that began after they were made, and no other one."""
 AT_REST: Final = {TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR}
 """The states in which a session waits for a statement."""
+MOST: Final = 8
+"""How many sessions each process keeps: the server of a run admits a hundred in all."""
 
 
 class KeptSessions:
@@ -97,6 +99,9 @@ class KeptSessions:
             return False
         session.notice_handler = session.notify_handler = None
         self._sessions[conninfo].append(session)
+        with suppress(IndexError):  # another thread may have taken it
+            if len(self.processes()) > MOST:
+                max(self._sessions.copy().values(), key=len).pop(0).finish()
         return True
 
     def is_plain(self, session: Session) -> bool:

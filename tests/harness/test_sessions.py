@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.harness.reuse import ReusedDatabases, connected
-from tests.harness.sessions import KEPT
+from tests.harness.sessions import KEPT, MOST
 
 pytestmark = pytest.mark.postgres
 
@@ -45,6 +45,13 @@ def test_nothing_of_its_earlier_use_is_left(url: str) -> None:
     with closing(connected(url)) as connection:
         assert connection.info.backend_pid == first
         assert connection.execute(LEFT).fetchone() == (0, 0, None, "0", 0, 0)
+
+
+def test_no_more_are_kept_than_leave_room_for_others(url: str) -> None:
+    opened = [connected(url) for _ in range(MOST + 3)]
+    for connection in opened:
+        connection.close()
+    assert len(KEPT.processes()) == MOST
 
 
 def test_a_closed_connection_is_closed(url: str) -> None:
