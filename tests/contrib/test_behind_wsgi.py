@@ -81,7 +81,8 @@ def test_a_client_that_disconnects_in_its_body_keeps_no_worker(server: Server) -
 def test_a_body_is_read_up_to_the_limit(server: Server, given: Mapping[str, Any]) -> None:
     body = b'{"name": "%s"}' % (b"x" * 5 * MAX_BODY)
     stream = BytesIO(body)
-    status, _ = server.ask(**{**START, **given, "wsgi.input": stream})
+    changed: dict[str, Any] = {**START, **given, "wsgi.input": stream}
+    status, _ = server.ask(b"", **changed)
     assert status.startswith("413 ")
     assert stream.tell() <= MAX_BODY + 1
 

@@ -64,18 +64,17 @@ def waiting_helps(error: sqlite3.OperationalError) -> bool:
 class PatientCursor(sqlite3.Cursor):
     """A cursor of a `PatientConnection`."""
 
-    connection: "PatientConnection"
-
     @override
     def execute(self, statement: str, parameters: Any = (), /) -> Self:
         """Execute a statement, and wait for the write lock if it is held."""
+        connection: Any = self.connection
         deadline = math.inf
         while True:
             try:
                 return super().execute(statement, parameters)
             except sqlite3.OperationalError as error:
                 now = time.monotonic()
-                deadline = min(deadline, now + self.connection.patience)
+                deadline = min(deadline, now + connection.patience)
                 if now > deadline or not waiting_helps(error):
                     raise
 
