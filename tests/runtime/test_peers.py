@@ -203,7 +203,8 @@ async def test_a_node_leaves_what_it_has_put_off_to_others() -> None:
     """Others hear of it when it is due, and this node looks for due jobs a little later than they."""
     scene = Scene(known=peers.LivePeers([OWN], 1))
     assert scene.peers.delay(1) == 0
-    scene.peers.give_way(0)
+    for seconds in (60, 0, 0, 30):  # one hint for all of them
+        scene.peers.give_way(seconds)
     await until(lambda: scene.channel.sent)
     [sent] = scene.channel.sent
     assert (sent.kind, sent.count, sent.busy) == (HintKind.WORK, 1, (OWN,))

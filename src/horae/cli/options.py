@@ -59,8 +59,7 @@ Query = Annotated[
         metavar="QUERY",
         help=(
             "Only jobs that meet all terms, such as `type:import* customer_id:4711 -state:finished"
-            " since:yesterday attempts>=3`. Days are those of this"
-            " machine's time zone."
+            " since:yesterday attempts>=3`. Days are those of this machine's time zone."
         ),
     ),
 ]

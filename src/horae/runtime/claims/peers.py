@@ -49,6 +49,7 @@ class Peers:
         self._announced_at = self._responded_at = -timing.busy_for
         self._expected = 0
         self._gives_way_until = -math.inf
+        self._next_hint: asyncio.TimerHandle | None = None
         signals.node_suspected.connect(self._changed.set)
 
     async def run(self) -> None:
@@ -83,7 +84,7 @@ class Peers:
         `has_room`: whether the worker would claim jobs now.
         """
         if self._node in hint.busy:
-            return  # it is its own
+            return  # this node has sent it
         now = time.monotonic()
         self._busy.update(dict.fromkeys(hint.busy, now))
         if hint.seed is None or hint.count is None:
@@ -131,11 +132,21 @@ class Peers:
     def give_way(self, seconds: float) -> None:
         """Let other nodes claim a job first that this one has put off for so many seconds.
 
-        Called on the node's loop.
+        Called on the node's loop. However many jobs are put off, one hint waits to be sent, the
+        soonest: who responds to it reads when the next job is due.
         """
         self._gives_way_until = time.monotonic() + seconds + self._timing.known_after
-        hint = Hint(HintKind.WORK, count=1, busy=(self._node,))
-        asyncio.get_running_loop().call_later(seconds, self._wakeup.send, hint)
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        if self._next_hint is not None:
+            if self._next_hint.when() <= at:
+                return
+            self._next_hint.cancel()
+        self._next_hint = loop.call_at(at, self._hint_others)
+
+    def _hint_others(self) -> None:
+        self._next_hint = None
+        self._wakeup.send(Hint(HintKind.WORK, count=1, busy=(self._node,)))
 
     def _is_chosen(self, seed: int, count: int, now: float) -> bool:
         if self._node not in self._known.alike:
