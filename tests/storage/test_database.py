@@ -2,13 +2,13 @@
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
@@ -154,6 +154,54 @@ def test_a_cut_connection_is_recognised_and_replaced(database: Database) -> None
     assert not is_transient(wrong.value)
     assert not is_transient(LookupError())
     started(database)
+
+
+async def body_writes(database: Database) -> None:
+    async with database.async_transaction("read committed") as connection:
+        await connection.run_sync(two_jobs)
+
+
+async def thread_writes(database: Database) -> None:
+    with database.transaction("read committed") as connection:
+        two_jobs(connection)
+
+
+async def call_writes(database: Database) -> None:
+    database.transact(two_jobs)
+
+
+async def statement_writes(database: Database) -> None:
+    database.write_one(two_jobs)
+
+
+@SQLITE
+@pytest.mark.parametrize("write", [call_writes, statement_writes, thread_writes, body_writes])
+async def test_a_connection_opened_while_the_file_was_read_only_is_replaced(
+    database: Database, write: Callable[[Database], Awaitable[None]]
+) -> None:
+    """SQLite opens a file that it must not write for reading, and the connection stays so."""
+    refused: list[str] = []
+
+    def read_only(dialect: object, record: object, arguments: list[Any], options: Any) -> None:
+        if not refused:
+            refused.append(arguments[0])
+            arguments[0] = f"{Path(arguments[0]).as_uri()}?mode=ro"
+            options["uri"] = True
+
+    started(database)  # opens the file, and takes the connection of calls
+    database.close()
+    again = Database(database.url)
+    event.listen(Engine, "do_connect", read_only)
+    try:
+        with pytest.raises((DatabaseUnavailable, OperationalError), match="readonly"):
+            await write(again)
+        await write(again)
+        assert refused
+        assert count(again) == (3, 0)
+    finally:
+        event.remove(Engine, "do_connect", read_only)
+        await again.close_async()
+        again.close()
 
 
 @POSTGRESQL

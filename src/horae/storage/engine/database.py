@@ -398,6 +398,7 @@ class Database(BuiltAnewInChild):
         event.listen(engine, "do_connect", self._refuse_if_closed)
         if engine.dialect.name == SQLITE:
             event.listen(engine, "connect", opening.prepare)
+            event.listen(engine, "handle_error", opening.close_read_only)
             if not engine.dialect.is_async:
                 event.listen(engine, "handle_error", opening.close_interrupted)
             if self._file is not None:

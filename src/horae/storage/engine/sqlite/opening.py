@@ -173,6 +173,16 @@ def close_interrupted(context: ExceptionContext) -> None:
         statement.cursor.close()
 
 
+def close_read_only(context: ExceptionContext) -> None:
+    """Close a connection that is refused a write, and the others (a listener of errors).
+
+    A file that could not be written when it was opened is open for reading only, for good.
+    """
+    code = getattr(context.original_exception, "sqlite_errorcode", 0)
+    if code & 0xFF == sqlite3.SQLITE_READONLY:
+        context.is_disconnect = True
+
+
 def begins(engine: Engine) -> bool:
     """Return whether an engine begins transactions by default, rather than autocommit."""
     return engine.get_execution_options().get(BEGIN_OPTION) != NONE
