@@ -1,4 +1,4 @@
-"""What a process does while it lacks descriptors, memory, disk space or threads for a while."""
+"""What a process does while it lacks descriptors, memory, threads or a writable disk."""
 
 import errno
 import threading
@@ -13,6 +13,8 @@ LACKING: Final = frozenset(
         errno.EAGAIN,
         errno.ENOSPC,
         errno.EDQUOT,
+        errno.EROFS,
+        errno.EIO,
     }
 )
 

@@ -13,10 +13,12 @@ import pytest
 
 from horae import Horae, JobState
 from horae.domain.cluster.liveness import LivenessLimits
+from horae.domain.jobs import Claim
 from horae.runtime.backends.dispatcher import Dispatcher
 from horae.runtime.claims.peers import Peers
 from horae.runtime.claims.worker import Worker
 from horae.runtime.components import NodeOptions
+from horae.runtime.journal.journal import Journal
 from horae.runtime.liveness.heartbeat import Heartbeat, Watcher
 from horae.runtime.liveness.membership import FileMembership
 from horae.runtime.liveness.node_record import record_of
@@ -148,6 +150,24 @@ async def test_jobs_whose_threads_cannot_start_are_handed_back(
         assert vars(incarnation["_executors"].threads)["_busy"] == 0
         assert incarnation["_worker"].running == {}
     assert {horae.jobs.get(job_id).attempt for job_id in waiting} == {1}
+
+
+async def test_jobs_whose_begin_cannot_be_noted_are_handed_back(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin, failed = Journal.begin, iter([True])
+
+    def fail_once(journal: Journal, claim: Claim) -> None:
+        if next(failed, False):
+            raise OSError(errno.EROFS, "Read-only file system")
+        begin(journal, claim)
+
+    monkeypatch.setattr(Journal, "begin", fail_once)
+    async with running_node(with_work(horae), timing=SOON):
+        job = await horae.aio.jobs.start("work")
+        await until_logged(caplog, f"job {job.id} (work) cannot begin yet: [Errno 30] Read-only")
+        await until_state(horae, job.id, "finished")
+    assert horae.jobs.get(job.id).attempt == 1
 
 
 async def test_a_thread_that_is_left_runs_what_others_cannot(

@@ -14,6 +14,8 @@ LACKS = [
     OSError(errno.EMFILE, "too many open files"),
     OSError(errno.ENFILE, "too many open files in system"),
     OSError(errno.ENOBUFS, "no buffer space"),
+    OSError(errno.EROFS, "read-only file system"),
+    OSError(errno.EIO, "input/output error"),
     MemoryError(),
     RuntimeError("can't start new thread"),
     ExceptionGroup(
