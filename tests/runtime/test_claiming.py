@@ -156,7 +156,7 @@ class TestAhead:
     async def test_one_that_is_cancelled_meanwhile_never_begins(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Throughput, "recent", 10)
+        monkeypatch.setattr(Throughput, "expected", 10)
         begun, release, ran = threading.Event(), threading.Event(), list[int]()
 
         @horae.job(max_count=1)

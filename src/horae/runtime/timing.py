@@ -37,9 +37,6 @@ class CleaningTiming:
 class WorkerTiming:
     """When the worker claims jobs, and how many."""
 
-    prefetch: int = 2000
-    """Maximum number of jobs claimed beyond the free slots, so that short jobs need no claim each.
-    """
     prefetched_for: float = 1.0
     """How long a job claimed beyond the slots waits here; then it is handed back for other nodes.
     """
@@ -74,12 +71,12 @@ class WorkerTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputTiming:
-    """How the worker measures how many bodies end."""
+    """How many jobs are claimed beyond the free slots, so that short jobs need no claim each."""
 
     moment: float = 0.1
-    """The period over which ended bodies are counted together."""
-    shortest_sample: float = 0.02
-    """The part of a moment that must be over before its count is extrapolated."""
+    """As many jobs as can end in this time."""
+    most: int = 2000
+    """Their maximum number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,34 +1,34 @@
-"""Measures how many bodies end per moment, to decide how many jobs to claim in advance."""
+"""Estimates how many bodies can end in a moment, to decide how many jobs to claim in advance."""
 
 from horae.runtime.timing import ThroughputTiming
 
 
 class Throughput:
-    """Counts the bodies that end, a moment at a time. Times are in seconds."""
+    """What slots can run, by how long the last bodies took. Times are in seconds.
 
-    def __init__(self, timing: ThroughputTiming) -> None:
-        self._timing = timing
-        self._since = self._latest = 0.0
-        self._current = 0
-        self._last = 0
+    Bodies that ended are not counted, because a node that has just begun to claim would find few.
+    """
+
+    def __init__(self, slots: int, timing: ThroughputTiming) -> None:
+        self._slots, self._timing = slots, timing
+        self._since = 0.0
+        self.reset()
 
     @property
-    def recent(self) -> int:
-        """Number of bodies that ended in the last moment, or the current count extrapolated to a
-        whole moment, if higher.
-        """
-        elapsed = max(self._latest - self._since, self._timing.shortest_sample)
-        return max(self._last, int(self._current * self._timing.moment / elapsed))
+    def expected(self) -> int:
+        """Number of bodies that end in a moment if they take as long as the last ones."""
+        in_all_slots = self._slots * self._timing.moment * self._bodies
+        return int(min(in_all_slots / max(self._seconds, 1e-9), self._timing.most))
 
-    def count(self, now: float) -> None:
+    def count(self, began: float, now: float) -> None:
         """Count a body that has ended."""
-        if now - self._since >= self._timing.moment:
-            self._last = self._current if now - self._since < 2 * self._timing.moment else 0
-            self._current = 0
+        if now - self._since >= self._timing.moment:  # what is older counts for less
             self._since = now
-        self._latest = now
-        self._current += 1
+            self._bodies /= 2
+            self._seconds /= 2
+        self._bodies += 1
+        self._seconds += now - began
 
     def reset(self) -> None:
-        """Claim nothing in advance until bodies end again."""
-        self._last = self._current = 0
+        """Expect nothing until bodies end, and little until several have."""
+        self._bodies, self._seconds = 0.0, self._timing.moment

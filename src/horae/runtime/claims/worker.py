@@ -1,10 +1,10 @@
 """Claims jobs as slots become free, starts their bodies, and passes their results to the settler.
 
 A claim asks for as many jobs as there are free slots, and for more when jobs are short: as many as
-end in a tenth of a second. Jobs claimed beyond the slots wait here for at most a second; then they
-are handed back. Jobs whose type takes several at a time gather first (`gathering.py`), and then
-take one slot. A claim that finds nothing is followed by a query for the next due time, so that a
-delayed job starts on time although an idle node polls seldom.
+can end in a tenth of a second. Jobs claimed beyond the slots wait here for at most a second; then
+they are handed back. Jobs whose type takes several at a time gather first (`gathering.py`), and
+then take one slot. A claim that finds nothing is followed by a query for the next due time, so that
+a delayed job starts on time although an idle node polls seldom.
 
 When it looks for jobs next is one value, `_look`: the earliest of what its sources say (the last
 claim, the next due time, hints, polling). Slots decide only whether it can.
@@ -96,7 +96,7 @@ class Worker:
         self._choose, self._slots, self._peers = choose, slots, peers
         self._prefetched: deque[Attempt] = deque()
         """Jobs that wait for a slot, the next one first; each has `began` when it was claimed."""
-        self._throughput = Throughput(timing.throughput)
+        self._throughput = Throughput(slots.limit, timing.throughput)
         self._unavailable = ThrottledWarning()
         self._held, self._lost_replies = held, LostReplies(environment, held, timing.worker)
         self._wake = asyncio.Event()
@@ -180,7 +180,7 @@ class Worker:
         if self._settler.is_full or self._isolated:
             return 0
         free, waiting = self._slots.free, len(self._prefetched)
-        ahead = min(self._throughput.recent, self._timing.prefetch)
+        ahead = self._throughput.expected
         # A claim of ten jobs costs nearly as much as one of hundreds, so wait until half of those
         # ahead are used up.
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
@@ -189,8 +189,7 @@ class Worker:
         began = time.monotonic()
         self._look, self._ahead = NEVER, None  # a hint that comes during the claim changes `_look`
         # Jobs of lanes are to begin at once, or soon where bodies end quickly.
-        soon = min(self._throughput.recent, self._timing.prefetch)
-        slots = min(room, max(self._slots.free - len(self._prefetched), soon))
+        slots = min(room, max(self._slots.free - len(self._prefetched), self._throughput.expected))
         look, taken, answered = AT_ONCE, list[Claim](), False
         with self._unavailable.guard("no jobs can be claimed: %s"), self._lost_replies.expect():
             claimed, look = await self._claimer.claim(room, slots)
@@ -331,7 +330,7 @@ class Worker:
         elif self._claimer.avoided:
             self._claimer.trust(claim.type)
         now = time.monotonic()
-        self._throughput.count(now)
+        self._throughput.count(attempt.began, now)
         self._start_prefetched()
         if self._look.at <= now and not self._wake.is_set() and self._room() > 0:
             self._wake.set()
