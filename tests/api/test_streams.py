@@ -1,6 +1,7 @@
 """Event streams that break, send heartbeats, fall behind and end. None of it depends on the kind of database."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -106,6 +107,29 @@ async def test_closing_ends_the_streams_and_a_later_one_is_served(app: HttpInter
         await stream.next("hello")
         await asyncio.to_thread(app.close)
         await until_after(stream.changes, lambda: stream.ended)
+    async with listening(app, "alice") as stream:
+        assert (await stream.next("hello")).data == {"resumed": False}
+
+
+@pytest.mark.parametrize("place", ["thread", "follow"])
+async def test_streams_end_while_the_machine_lacks_something(
+    app: HttpInterface, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    start = threading.Thread.start
+    with monkeypatch.context() as patch:
+        if place == "thread":
+            patch.setattr(
+                threading.Thread,
+                "start",
+                lambda each: (refuse if each.name == "horae-events" else start)(each),
+            )
+        else:
+            patch.setattr(type(app.services.components.live), "follow", refuse)
+        async with listening(app, "alice") as stream:
+            await until_after(stream.changes, lambda: stream.ended)
     async with listening(app, "alice") as stream:
         assert (await stream.next("hello")).data == {"resumed": False}
 

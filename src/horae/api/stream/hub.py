@@ -12,7 +12,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from horae.api.stream.event import Event, hello, message
@@ -21,6 +21,7 @@ from horae.api.stream.sources import Source
 from horae.api.stream.timing import HubTiming
 from horae.guarded_log import guarded_log
 from horae.live import LiveStore
+from horae.resource_shortage import try_start
 from horae.wakeup import Hint, WakeupChannel
 
 log = guarded_log("horae.api.events")
@@ -61,7 +62,7 @@ class Hub:
         Call it on its loop.
         """
         with self._lock:
-            if self._closing:
+            if self._closing or not self._has_thread():
                 listener.close()
                 return
             missed = self._missed(listener, last_event_id)
@@ -72,9 +73,6 @@ class Hub:
                 # The greeting waits for the next poll; otherwise a change between the client's read
                 # and that poll would be lost
                 self._ungreeted.append(listener)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
-                self._thread.start()
 
     def leave(self, listener: StreamListener) -> None:
         """Remove a listener. Idempotent."""
@@ -84,20 +82,44 @@ class Hub:
     def close(self) -> None:
         """End all streams and the thread; later listeners are served by a new one."""
         with self._lock:
-            listeners, self._listeners = (
-                self._listeners.connected,
-                StreamListeners(self._timing.linger),
-            )
-            self._ungreeted = []
             thread = self._thread
             self._closing = thread is not None
             self._hinted.set()
-        for listener in listeners:
-            _call(listener, listener.close)
+            self._end_streams()
         if thread is not None:
             thread.join(self._timing.after_failure)
 
+    def _has_thread(self) -> bool:
+        """Return whether a thread polls; start one if there is none."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
+            if not try_start(thread):
+                log.warning("a stream of events ends at once, because no thread can start")
+                return False
+            self._thread = thread
+        return True
+
+    def _end_streams(self) -> None:
+        for listener in self._listeners.connected:
+            _call(listener, listener.close)
+        self._listeners, self._ungreeted = StreamListeners(self._timing.linger), []
+
     def _run(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:  # noqa: BLE001 - the clients connect again, whatever the error
+            log.warning("the streams of events end, because nothing can be followed: %s", error)
+            with self._lock:
+                self._end_streams()
+                self._forget()
+
+    def _forget(self) -> None:
+        # Later changes are not polled, so no client can resume from those kept
+        self._recent.clear()
+        self._thread, self._polled = None, False
+        self._closing = self._incomplete = False
+
+    def _follow(self) -> None:
         self._token = secrets.token_hex(4)
         sources = self._make_sources()
 
@@ -106,15 +128,13 @@ class Hub:
                 source.on_hint(hint)
             self._hinted.set()
 
-        ends = [self._wakeup.subscribe(on_hint), self._live.follow(self._hinted.set)]
-        try:
+        with ExitStack() as ends:
+            ends.callback(self._wakeup.subscribe(on_hint))
+            ends.callback(self._live.follow(self._hinted.set))
             while True:
                 with self._lock:
                     if self._closing or not self._listeners.forget(time.monotonic()):
-                        # Later changes are not polled, so no client can resume from those kept
-                        self._recent.clear()
-                        self._thread, self._polled = None, False
-                        self._closing = self._incomplete = False
+                        self._forget()
                         return
                 began = time.monotonic()
                 number = self._number
@@ -127,9 +147,6 @@ class Hub:
                 self._hinted.wait(pause - (time.monotonic() - began))
                 self._hinted.clear()
                 time.sleep(max(0.0, began + self._timing.least - time.monotonic()))
-        finally:
-            for end in ends:
-                end()
 
     def _poll(self, sources: Sequence[Source]) -> bool:
         """Publish what has changed; return whether the database could be read."""
