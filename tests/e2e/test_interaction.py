@@ -4,7 +4,7 @@ import re
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from horae.storage.engine.database import Database
 from tests.e2e.browser import Faults
@@ -14,6 +14,11 @@ pytestmark = pytest.mark.slow
 
 WITHOUT_CLIPBOARD = "delete Navigator.prototype.clipboard"
 FOCUSED = "() => document.activeElement?.id || document.activeElement?.dataset?.testid || document.activeElement?.tagName"
+
+
+TWO_FRAMES = (
+    "() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))"
+)
 
 
 @pytest.fixture
@@ -40,6 +45,29 @@ def test_the_cursor_stays_with_its_job_when_others_come(page: Page, held: Served
     expect(page.get_by_test_id(f"job-{first[1]}")).to_have_attribute("aria-current", "true")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/jobs/{first[1]}")
+
+
+def test_a_link_is_followed_though_its_row_would_move_while_it_is_pressed(
+    page: Page, held: Served
+) -> None:
+    job = held.begin("import_people", rows=1)
+    page.goto("jobs")
+    link = page.get_by_test_id(f"job-{job}").get_by_role("link")
+    link.hover()
+
+    def answer_while_pressed(route: Route) -> None:
+        answer = route.fetch()
+        page.mouse.down()
+        route.fulfill(response=answer)
+
+    page.route("**/api/jobs/?*", answer_while_pressed, times=1)
+    with page.expect_response("**/api/jobs/?*"):
+        later = held.begin("import_people", rows=1)
+    page.evaluate(TWO_FRAMES)
+    page.mouse.up()
+    page.wait_for_url(f"**/jobs/{job}")
+    page.go_back()
+    expect(page.get_by_test_id(f"job-{later}")).to_be_visible()
 
 
 def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:

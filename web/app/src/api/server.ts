@@ -20,6 +20,7 @@ import type {
 } from './model'
 import { publicTypesOf } from './publicTypes'
 import type { NewGroup } from '@/jobs/newGroup'
+import { pressEnded } from '@/refresh/press'
 
 /** Return the path at which the application is mounted, with a trailing slash. The server sends it as `<base>`. */
 export function mountPath(page: Document = document): string {
@@ -34,6 +35,11 @@ export const client: HoraeClient = createClient({
   baseUrl: mountPath().replace(/\/$/, ''),
   headers: () => ({ 'X-Horae-Channel': 'dashboard' }), // the journal tells it from other programs
   onUnauthorized: () => (isAnonymous.value = true),
+  fetch: async (address, init) => {
+    const response = await fetch(address, init)
+    await pressEnded()
+    return response
+  },
 })
 
 const { json } = client.transport
