@@ -1,4 +1,4 @@
-"""The search of the built site, in a browser: its index and its ranking are the theme's."""
+"""The built site in a browser: its search, whose ranking is the theme's, and what its buttons copy."""
 
 import os
 import subprocess
@@ -50,3 +50,18 @@ def test_the_first_answer_of_a_search_is_the_page_that_fits(browser: Browser, si
     page.close()
     answers = {words: answer.removesuffix(".md") + "/" for words, answer in SEARCHES.items()}
     assert found == {words: answer.removeprefix("index/") for words, answer in answers.items()}
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_commands_are_copied_without_prompts_and_output(browser: Browser, site: str) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{site}tutorial/")
+    block = page.locator(".highlight", has_text="horae jobs logs 1")
+    block.locator("[data-md-type=copy]").click()
+    page.locator(".md-dialog--active").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    context.close()
+    assert copied.split("\n")[-1] == "horae jobs logs 1"
+    assert not any(line.startswith("$") for line in copied.splitlines())
