@@ -35,6 +35,20 @@ def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str
     assert "Usage:" in refused.stderr
 
 
+def test_garbage_is_collected_again_as_soon_as_the_command_is_imported() -> None:
+    """Nothing is collected while commands are imported, and what was imported never is."""
+    program = (
+        "import gc, sys; sys.argv = ['horae', 'cron', 'explain', '* * * * *'];"
+        " from horae.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "True True", done.stdout
+
+
 @pytest.mark.parametrize("command", ["run", "doctor", "jobs"])
 def test_help_lists_the_exit_codes(command: str) -> None:
     shown = call(command, "--help")

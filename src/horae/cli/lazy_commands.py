@@ -1,5 +1,6 @@
 """The commands of `horae` by name, imported when they are called; `--help` imports none."""
 
+import gc
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -31,7 +32,11 @@ class Entry:
         """Import what defines the command."""
         module, _, attribute = (self.defined_in or f"{self.name}:{self.name}").partition(":")
         whole = module if module.startswith("horae.") else f"{PACKAGE}.{module}"
-        return getattr(import_module(whole), attribute)
+        found = getattr(import_module(whole), attribute)
+        if not gc.isenabled():  # called by `main`; what is imported now lives until the exit
+            gc.freeze()
+            gc.enable()
+        return found
 
 
 ENTRIES: Final = (
