@@ -141,7 +141,7 @@ class Opened:
             made.live,
             made.wakeup,
             keep=self.settings.keep,
-            inline=self.inline,
+            inline=lambda: self.inline,
             observers=self._hooks.starts,
         )
 

@@ -43,13 +43,14 @@ def declare_as(horae: Horae, declared: Horae) -> None:
 def limit_jobs(horae: Horae, **limits: Any) -> None:
     """Give the client for jobs other limits than the usual ones."""
     made = horae.components
+    inline = InlineNode(made)
     vars(horae.opened)["jobs"] = Jobs(
         made.database,
         made.registry,
         made.live,
         made.wakeup,
         keep=horae.settings.keep,
-        inline=InlineNode(made),
+        inline=lambda: inline,
         limits=JobLimits(**limits),
     )
 

@@ -109,3 +109,17 @@ def test_a_node_loads_neither_the_orm_nor_what_prints_before_a_body_needs_it(
 ) -> None:
     loaded = modules_after(NODE.format(folder=tmp_path))
     assert loaded & {"sqlalchemy.orm", "sqlalchemy.ext.asyncio", "rich", "fastapi"} == set()
+
+
+def test_a_program_that_starts_jobs_does_not_load_what_runs_them(tmp_path: Path) -> None:
+    loaded = modules_after(f"""
+from horae import Horae
+horae = Horae("sqlite:///{tmp_path}/horae.db")
+@horae.job
+def double(number: int) -> int:
+    return 2 * number
+horae.jobs.start(double, number=2)
+horae.close()
+""")
+    parts = {name.split(".")[2] for name in loaded if name.startswith("horae.runtime.")}
+    assert parts <= {"components", "timing"}

@@ -398,14 +398,12 @@ def _is_excused(error: BaseException, world: World) -> bool:
 
 def jobs_of(components: Components) -> Jobs:
     """Return a client of a process."""
-    inline: Any = None
     return Jobs(
         components.database,
         components.registry,
         components.live,
         components.wakeup,
         keep=timedelta(days=30),
-        inline=inline,
     )
 
 

@@ -188,11 +188,11 @@ class Jobs:
         wakeup: WakeupChannel,
         *,
         keep: timedelta,
-        inline: RunsInline | None = None,
+        inline: Callable[[], RunsInline] | None = None,
         limits: JobLimits = USUAL,
         observers: Sequence[Observer[Starting]] = (),
     ) -> None:
-        """`inline` runs jobs in this thread; without it, none can be started with `sync`.
+        """`inline` makes what runs jobs in this thread, at the first start with `sync`.
 
         `observers`: what observes the calls that start jobs.
         """
@@ -415,8 +415,8 @@ class Jobs:
                 f"sync=True runs the job at once, and the limits of job type {new.row.type!r}"
                 " may not allow that"
             )
-        inline = self._inline
-        assert inline is not None  # only the client inside a bulk job has none
+        assert self._inline is not None  # only the client inside a bulk job has none
+        inline = self._inline()
         inline.join()
 
         def create_and_claim(connection: Connection) -> tuple[Job, Claim | None]:
