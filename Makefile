@@ -52,7 +52,7 @@ system: ## Install the Debian packages that the tests need (as root, where missi
 	@scripts/install-system-packages $(SYSTEM_PACKAGES)
 
 test: install system web ## Run all tests, five files at a time, as many wait (ARGS="-k cron" selects some)
-	@$(MAKE) --silent --jobs 2 pytest web-check
+	@$(MAKE) --silent --jobs 2 pytest web/node_modules/.checked-test
 
 pytest:
 	@$(BIN)/python -m pytest -n 5 --dist loadfile --durations 30 --durations-min 5 --durations-json=.pytest_cache/durations.json $(ARGS)
