@@ -1,6 +1,8 @@
 """Opening the database before it is needed."""
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -74,3 +76,25 @@ async def test_a_program_of_coroutines_opens_the_database_too(database_url: str)
         await horae.aio.migrate()
         assert (await horae.aio.jobs.list()).jobs == []
         assert await horae.aio.schedules.list() == []
+
+
+OUTLIVES_THE_MAIN_THREAD = """
+import sys, threading
+from horae import Horae
+
+horae = Horae(sys.argv[1])
+
+@horae.job
+def work(): ...
+
+def start():
+    threading.main_thread().join()
+    print(horae.jobs.start(work).state)
+
+threading.Thread(target=start).start()
+"""
+
+
+def test_a_thread_that_outlives_the_main_one_starts_the_first_job(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OUTLIVES_THE_MAIN_THREAD, f"sqlite:///{tmp_path}/horae.db"]
+    assert subprocess.run(command, check=True, capture_output=True).stdout == b"pending\n"

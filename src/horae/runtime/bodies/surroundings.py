@@ -9,7 +9,7 @@ as the first one is entered, because that runs code of the application.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -150,7 +150,7 @@ class _AsyncCalls:
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._runner: asyncio.Runner | None = None
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: futures.Executor | None = None
 
     def run(self, call: Awaitable[T]) -> T:
         async def wait() -> T:
@@ -159,7 +159,7 @@ class _AsyncCalls:
         if self._runner is None:
             self._runner = runner = asyncio.Runner()
             if in_event_loop():  # a coroutine that runs a job inline blocks its loop
-                self._thread = thread = ThreadPoolExecutor(1, "horae-around")
+                self._thread = thread = futures.ThreadPoolExecutor(1, "horae-around")
                 self._stack.enter_context(thread)
                 self._stack.callback(lambda: thread.submit(runner.close).result())
             else:

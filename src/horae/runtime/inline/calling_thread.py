@@ -1,7 +1,7 @@
 """Runs one body in the thread that asks for it."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
 from contextlib import suppress
 from contextvars import copy_context
 
@@ -27,7 +27,7 @@ class CallingThread:
                 threads = self._environment.database.caller_threads
                 return threads.run_body(self._perform_async(attempt))
             # The caller blocks the loop of this thread.
-            with ThreadPoolExecutor(1, "horae-inline-body") as other_thread:
+            with futures.ThreadPoolExecutor(1, "horae-inline-body") as other_thread:
                 return other_thread.submit(
                     copy_context().run, asyncio.run, self._perform_async(attempt)
                 ).result()
