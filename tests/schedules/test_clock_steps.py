@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from horae import Backoff, Job
+from horae import Backoff, Job, Snooze
 from horae.client.doctor.schedules import schedule_findings
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Outcome, Settlement
 from horae.domain.jobs.limits import HARD
@@ -175,7 +175,7 @@ def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Record[int]:
 async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written while the clock was ahead: due at once, after a delay, and after the back-off of a failed attempt."""
+    """Written while the clock was ahead: due at once, after a delay, after the back-off of a failed attempt, and after a snooze."""
     looks, failed = counted_looks(monkeypatch), list[int]()
 
     @driver.horae.job(
@@ -186,12 +186,19 @@ async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
             failed.append(1)
             raise ValueError("not yet")
 
+    @driver.horae.job
+    def patient() -> None:
+        raise Snooze(timedelta(seconds=30))
+
     jobs = driver.horae.aio.jobs
     driver.clock.advance(seconds=HOUR)
     async with running_node(driver.horae, timing=OFTEN):
         retried = await jobs.start("fragile", fail=True)
         await until(lambda: failed)
         await until_state(driver.horae, retried.id, "pending")
+        snoozed = await jobs.start("patient")
+        await until(lambda: driver.horae.jobs.attempts(snoozed.id))
+        await until_state(driver.horae, snoozed.id, "pending")
     at_once, delayed = await jobs.start("fragile"), await jobs.start("fragile", delay="30s")
     before = len(looks)
     async with running_node(driver.horae, queues=("other",), timing=OFTEN):
@@ -199,9 +206,10 @@ async def test_no_job_waits_for_a_moment_that_the_clock_had_shown(
         driver.clock.advance(seconds=-HOUR)
         await until(lambda: driver.horae.jobs.get(at_once.id).run_at <= driver.clock.now)
     moments = [
-        driver.horae.jobs.get(job.id).run_at - driver.clock.now for job in (retried, delayed)
+        driver.horae.jobs.get(job.id).run_at - driver.clock.now
+        for job in (retried, snoozed, delayed)
     ]
-    assert moments == [timedelta(seconds=30), timedelta(hours=1, seconds=30)]
+    assert moments == [*[timedelta(seconds=30)] * 2, timedelta(hours=1, seconds=30)]
 
 
 def test_runs_by_hand_find_times_of_their_own_after_the_clock_was_set_back(driver: Driver) -> None:

@@ -23,9 +23,9 @@ from horae.storage.jobs.tables import IS_READY, jobs, ready_order
 
 # A job is due at once if it was just started, or handed back by a node that stopped.
 _at_once = jobs.c.run_at <= jobs.c.updated_at
-# The due time of a further attempt is a delay, counted from the last change; that of a new job may
-# be a date that its caller chose, which is left alone.
-_retried: Any = and_(jobs.c.attempt > 0, jobs.c.updated_at > database_now())
+# The due time after a failed attempt or a snooze is a delay, counted from the last change; that of
+# a job that was never claimed may be a date that its caller chose, which is left alone.
+_retried: Any = and_(jobs.c.lease > 0, jobs.c.updated_at > database_now())
 
 
 def _make_due(held_back: ColumnElement[bool], *order: ColumnElement[Any]) -> Update:
@@ -84,7 +84,7 @@ OPEN_BUCKETS: Final = (
 
 
 def make_due(connection: Connection, limit: int) -> int:
-    """Make up to `limit` jobs due that were due at once, or after a back-off, by the old clock."""
+    """Make up to `limit` jobs due that were due at once, or after a delay, by the old clock."""
     made = sum(
         connection.execute(each, {"limit": limit}).rowcount
         for each in (MAKE_DUE, MAKE_DUE_IN_LANES)
