@@ -464,6 +464,22 @@ class TestChildren:
         assert "job 7 (add) cannot begin yet: [Errno 24] too many open files" in caplog.text
         await pid_of(own_executor)
 
+    async def test_a_node_whose_folder_is_gone_says_so(
+        self,
+        own_executor: ExecutorUnderTest,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        tmp_path: Path,
+    ) -> None:
+        """As one that goes on after its release was deleted."""
+        folder = tmp_path / "release"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        folder.rmdir()
+        performed = await own_executor.perform(process_bodies.add, left=1, right=2)
+        assert (performed.settlement, performed.unbegun) == (None, True)
+        assert "cannot begin yet: the working directory of the node was deleted" in caplog.text
+
 
 class TestAddresses:
     @pytest.mark.parametrize(

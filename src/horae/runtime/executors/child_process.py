@@ -201,7 +201,7 @@ os.register_at_fork(after_in_child=_children.clear)
 def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
     """Start a child, which sends `ready` once it is set up.
 
-    Raises OSError past the system's limits.
+    Raises OSError past the system's limits, or without a working directory.
     """
     resource_tracker.ensure_running()  # started now, because its own start would unblock the signal
     ours, theirs = socket.socketpair()
@@ -217,6 +217,10 @@ def start_child(environment: RunEnvironment, setup: ChildSetup) -> ChildProcess:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
+        except FileNotFoundError as error:  # `multiprocessing` tells the child where to work
+            raise FileNotFoundError(
+                "the working directory of the node was deleted; start the node again in another one"
+            ) from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         on_failure.pop_all()
