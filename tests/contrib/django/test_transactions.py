@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from horae import InvalidRequest, JobContext, JobState
+from horae import InvalidRequest, JobContext, JobState, WaitTimeout
+from horae.client.jobs import waiting
 from horae.contrib.django import DjangoHorae
 from horae.wakeup.channel import Hint
 from tests.contrib.django.shop import jobs
@@ -47,6 +48,15 @@ def test_a_job_exists_once_the_transaction_commits(horae: DjangoHorae, sent: Rec
         assert sent == []
     assert count_elsewhere(horae) == (1, 1)
     assert [hint.kind.value for hint in sent] == ["work"]
+
+
+def test_a_wait_for_an_uncommitted_job_says_so(
+    horae: DjangoHorae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(waiting, "HINDERED_AFTER", 0.0)
+    with transaction.atomic(), pytest.raises(WaitTimeout):
+        horae.jobs.wait(horae.jobs.start(jobs.ship, number=1), timeout="10ms")
+    assert "the wait may not end: it is called in a transaction" in caplog.text
 
 
 def test_a_rollback_leaves_no_job(horae: DjangoHorae, sent: Record[Hint]) -> None:

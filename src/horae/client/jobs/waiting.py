@@ -32,6 +32,10 @@ LONGEST_POLL: Final = 1.0
 """Maximum number of seconds between two polls of the row."""
 HINDERED_AFTER: Final = 5.0
 """Seconds of a wait between two checks whether the awaited job can start at all."""
+UNCOMMITTED: Final = (
+    "it is called in a transaction, and jobs that this transaction has started cannot begin before"
+    " it is committed: wait after the commit, or start them with sync=True"
+)
 CHECK_EVERY: Final = 0.1
 """Seconds between checks whether the waiting body was told to stop."""
 
@@ -61,6 +65,8 @@ class _Poll:
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + HINDERED_AFTER
             why = self._waits.database.autocommit(self._awaited.hindrance)
+            if self._waits.database.joined() is not None:
+                why = UNCOMMITTED
             if why is None:
                 why = self._waits.why_taken_up(self._awaited.target)
             if why is not None and why != self._logged:
