@@ -17,3 +17,7 @@ it('keeps the end of a long name', () => {
   expect(partsOf('import_customers_of_2026')).toEqual(['import_customers', '_of_2026'])
   expect(partsOf('send_mail')).toEqual(['send_mail', ''])
 })
+
+it('parts no character that takes two units of a string', () => {
+  expect(partsOf('send_letters_to_🛒1234567')).toEqual(['send_letters_to_', '🛒1234567'])
+})
