@@ -1,6 +1,6 @@
 import type { Lane, LaneList, LaneMark } from '@/api/schedules'
 
-/** What is drawn in a lane: times of the past with one outcome, or one that comes. */
+/** What is drawn in a lane: times of the past with one outcome, or times that come. */
 export interface LaneItem {
   readonly key: string
   /** The moment to ask about. */
@@ -35,17 +35,25 @@ export function laneItems(lane: Lane, { start_on: start, end_on: end }: LaneList
       width: Math.max(percent(mark.last) - left, LEAST),
     }
   })
-  const coming = lane.coming.map((moment) => ({
-    key: `${moment} next`,
-    at: moment,
-    first: moment,
-    count: 1,
-    outcome: 'next' as const,
-    job: null,
-    left: Math.min(percent(moment), 100 - LEAST),
-    width: LEAST,
-  }))
+  const coming = comingItems(lane.coming, (moment) => Math.min(percent(moment), 100 - LEAST))
   return [...marks.sort((one, other) => one.left - other.left), ...coming]
+}
+
+/** Lay out the times that come; those are one whose borders would make another pattern, because they would touch. */
+function comingItems(coming: readonly string[], leftOf: (moment: string) => number): LaneItem[] {
+  const items: LaneItem[] = []
+  for (const at of coming) {
+    const last = items.at(-1)
+    const left = leftOf(at)
+    if (last && left < last.left + last.width + LEAST) {
+      items.pop()
+      items.push({ ...last, at, count: last.count + 1, width: left + LEAST - last.left })
+    } else {
+      const key = `${at} next`
+      items.push({ key, at, first: at, count: 1, outcome: 'next', job: null, left, width: LEAST })
+    }
+  }
+  return items
 }
 
 /** Return the moment under a point of a lane, from its left edge (0) to its right one (1). */

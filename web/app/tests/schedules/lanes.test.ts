@@ -45,6 +45,15 @@ describe('a lane', () => {
     ])
   })
 
+  it('joins times to come that would overlap', () => {
+    const coming = ['00:00', '00:05', '00:10', '02:00'].map((time) => `2026-11-24T${time}:00Z`)
+    const items = laneItems({ ...LANE, marks: [], coming }, LIST)
+    expect(items.map(({ first, at, count }) => [first, at, count])).toEqual([
+      [coming[0], coming[2], 3],
+      [coming[3], coming[3], 1],
+    ])
+  })
+
   it('knows the moment under each of its points', () => {
     expect(momentAt(0.5, LIST)).toBe('2026-11-23T13:30:00.000Z')
     expect(momentAt(-1, LIST)).toBe('2026-11-23T00:00:00.000Z')

@@ -12,6 +12,7 @@ const outcomes = {
   missed: 'Verpasst',
   paused: 'Angehalten',
   waiting: 'Fällig, nicht entschieden',
+  next: 'Kommt noch',
 }
 const times = (count: number): string => plural(count, 'Zeit', 'Zeiten')
 
@@ -59,7 +60,6 @@ export const schedules: Texts['schedules'] = {
   },
 
   legend: 'Bedeutung der Marken',
-  next: 'Kommt noch',
   outcomes,
   counted: (outcome, count) =>
     count === 1 ? outcomes[outcome] : `${countText(count)} × ${outcomes[outcome]}`,

@@ -11,6 +11,7 @@ const outcomes = {
   missed: 'Missed',
   paused: 'Paused',
   waiting: 'Due, not decided',
+  next: 'To come',
 }
 
 export const schedules = {
@@ -52,7 +53,6 @@ export const schedules = {
   },
 
   legend: 'What the marks mean',
-  next: 'To come',
   outcomes,
   counted: (outcome: keyof typeof outcomes, count: number): string =>
     count === 1 ? outcomes[outcome] : `${countText(count)} × ${outcomes[outcome]}`,
