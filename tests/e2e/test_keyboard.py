@@ -132,6 +132,7 @@ def change_all_that_match(page: Page, action: str, count: str) -> None:
 
 def test_why_last_nights_run_did_not_happen(page: Page) -> None:
     go(page, "s", "Schedules")
+    expect(page.get_by_test_id("arrived-at")).to_have_text("Schedules \N{MIDDLE DOT} Horae")
     type_into(page, page.get_by_role("searchbox"), "back_")
     mark = page.get_by_test_id("schedules").locator("[data-outcome=missed]")
     tab_to(page, page.get_by_role("row", name="back_up").locator(".mark[tabindex='0']"))
