@@ -47,6 +47,7 @@ MARGIN = """link => {
     return Math.min(text.left - whole.left, whole.right - text.right)
 }"""
 BEHIND = "behind"
+ARABIC = "طابور_المهام_العاجلة"
 LABELS = """cells => cells.map(each => getComputedStyle(each, '::before').content)
     .map(text => text === 'none' ? '' : text.replaceAll('"', '').trim())"""
 IN_GERMAN = "localStorage.setItem('horae.language', 'de')"
@@ -170,6 +171,18 @@ def test_new_jobs_late_queues_and_names_of_pages_fit_in_german_on_a_small_laptop
     assert page.evaluate(CUT) == []
 
 
+def test_the_end_of_a_name_that_is_read_from_the_right_is_on_the_left(
+    page: Page, node: Served
+) -> None:
+    post(node, f"queues/{ARABIC}/limit/", concurrency_limit=1)
+    page.goto("queues")
+    parts = page.get_by_role("link", name=ARABIC).locator("span span")
+    first, second = parts.nth(0).bounding_box(), parts.nth(1).bounding_box()
+    assert first is not None
+    assert second is not None
+    assert second["x"] < first["x"]
+
+
 def test_the_reason_of_a_failure_has_room_on_a_tablet(page: Page, node: Served) -> None:
     resize(page, 768)
     page.goto("jobs?states=failed")
@@ -186,7 +199,7 @@ def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
         resize(page, 390)
         page.goto(view)
         settle(page)
-        for width in (390, 360, 1024):
+        for width in (390, 360, 768, 1024):
             resize(page, width)
             page.wait_for_function(f"() => ({TOO_WIDE})() <= 0")  # canvases follow their window
             assert page.evaluate(OVERFLOWING) == [], (view, width)

@@ -22,7 +22,7 @@ export function useJobCounts(
         query: counted.value === '' ? {} : { query: counted.value, timezone: TIME_ZONE },
         signal,
       }),
-    { key: counted, seconds: INTERVAL },
+    { key: counted, keepData: true, seconds: INTERVAL },
   )
   return computed(() =>
     Object.fromEntries(
