@@ -100,16 +100,16 @@ class PostgresServer(Server):
         self.halt("immediate")  # writes no checkpoint, which nobody would read
         super().stop()
 
-    def create_database(self, template: str | None = None) -> str:
+    def create_database(self, template: str | None = None, encoding: str = "UTF8") -> str:
         """Create a database, empty or as a copy of another, and return its URL.
 
         The template must have no connections.
         """
         name = f"horae_{secrets.token_hex(6)}"
-        source = "template1" if template is None else database_name(template)
+        source = "template0" if template is None else database_name(template)
         self._administer(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(source)
+            sql.SQL("CREATE DATABASE {} TEMPLATE {} ENCODING {}").format(
+                sql.Identifier(name), sql.Identifier(source), sql.Literal(encoding)
             )
         )
         return self.url(name)

@@ -18,7 +18,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, DateTime, MetaData, Table, event, inspect, text
 
-from horae.errors import InvalidRequest, SchemaMismatch, Unavailable
+from horae.errors import ConfigurationError, InvalidRequest, SchemaMismatch, Unavailable
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.history import tables as history_tables
@@ -30,6 +30,7 @@ from horae.storage.migrations.runner import check, downgrade, ensure, move, sql,
 from horae.storage.migrations.version import HEAD, REVISIONS, VERSION_TABLE, current_revision
 from horae.storage.operations import change_log_tables
 from horae.storage.schedules import tables
+from tests.harness.postgres import PostgresServer
 from tests.storage.planted import FIRST, SCRIPTS, SECOND, copy_scripts, plant
 from tests.storage.schema import describe
 
@@ -447,6 +448,20 @@ def test_a_server_that_does_not_answer_is_unavailable_and_its_password_is_not_sh
             with pytest.raises(Unavailable, match="does not answer") as caught:
                 look(database)
             assert "secret" not in str(caught.value)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_no_tables_are_made_where_not_every_text_can_be_stored(
+    postgres_server: PostgresServer, encoding: str
+) -> None:
+    url = postgres_server.create_database(encoding=encoding)
+    with (
+        closing(Database(url)) as database,
+        pytest.raises(ConfigurationError, match=f"has the encoding {encoding}, .* 'UTF8'"),
+    ):
+        upgrade(database)
+    postgres_server.drop_database(url)
 
 
 def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, ok, problem, warning
 from horae.storage.engine import Database
-from horae.storage.migrations import LACKED_BY_READERS, lacking_privileges
+from horae.storage.migrations import ENCODING, LACKED_BY_READERS, lacking_privileges
 from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
 SERVER: Final = "server"
@@ -76,6 +76,7 @@ def server_findings(server: Server) -> Iterator[Finding]:
         )
     else:
         yield ok(SERVER, f"PostgreSQL {server.version}, writable")
+    yield encoding_finding(server.encoding)
     if server.isolation == "read committed":
         yield ok("isolation", "transactions are read committed by default")
     else:
@@ -122,6 +123,18 @@ def server_findings(server: Server) -> Iterator[Finding]:
         )
     else:
         yield ok("connections", used)
+
+
+def encoding_finding(encoding: str) -> Finding:
+    """Return the finding about the encoding of the database."""
+    if encoding == ENCODING:
+        return ok("encoding", f"the database stores texts as {ENCODING}")
+    return problem(
+        "encoding",
+        f"the database stores texts as {encoding}, which has not every character: jobs fail, or do"
+        " not end, if their results, errors or log lines have another one",
+        f"Move to a database with ENCODING '{ENCODING}' TEMPLATE template0.",
+    )
 
 
 def transaction_findings(

@@ -9,11 +9,12 @@ from horae.storage.migrations.grants import (
     Privileges,
     lacking_privileges,
 )
-from horae.storage.migrations.runner import MigrationStatus
+from horae.storage.migrations.runner import ENCODING, MigrationStatus
 from horae.storage.migrations.version import BASE, has_no_tables
 
 __all__ = [
     "BASE",
+    "ENCODING",
     "LACKED_BY_READERS",
     "MigrationStatus",
     "Privileges",

@@ -10,7 +10,13 @@ from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from horae.domain.cluster import LivenessLimits
-from horae.errors import DatabaseBusy, InvalidRequest, SchemaMismatch, Unavailable
+from horae.errors import (
+    ConfigurationError,
+    DatabaseBusy,
+    InvalidRequest,
+    SchemaMismatch,
+    Unavailable,
+)
 from horae.storage.engine import (
     LOCK_SUFFIX,
     POSTGRESQL,
@@ -32,6 +38,8 @@ from horae.storage.migrations.version import (
     stored_revision,
 )
 
+ENCODING: Final = "UTF8"
+"""The encoding that a PostgreSQL database needs."""
 # PostgreSQL keeps a key of two numbers apart from keys of one number, such as those of nodes.
 _LOCK: Final = select(func.pg_advisory_xact_lock(0x486F7261, 0x65))
 
@@ -59,7 +67,8 @@ def upgrade(database: Database, revision: str = "head") -> bool:
 
     Raises `InvalidRequest` for a revision that does not exist, `SchemaMismatch` for a database that
     a newer program has migrated so that this one cannot use it, and while nodes run that could not
-    use the new tables, `DatabaseBusy` and `Unavailable`.
+    use the new tables, `ConfigurationError` for an encoding other than UTF8, `DatabaseBusy` and
+    `Unavailable`.
     """
     return _migrate(database, _resolve(revision), up=True)
 
@@ -173,12 +182,24 @@ def move(connection: Connection, target: str, *, up: bool) -> bool:
         raise mismatch(current)
     if not _leads(current or BASE, target, up=up):
         return False
+    if current is None and connection.dialect.name == POSTGRESQL:
+        refuse_encoding(connection)
     if current is not None and not (up and version.OLDEST_COMPATIBLE[target] <= current):
         refuse_beside_running_nodes(connection, target)
     from horae.storage.migrations import scripts  # noqa: PLC0415 - Alembic is slow to import
 
     scripts.run(connection, current or BASE, target)
     return True
+
+
+def refuse_encoding(connection: Connection) -> None:
+    """Raise `ConfigurationError` if the database cannot store every text."""
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+    if encoding != ENCODING:
+        raise ConfigurationError(
+            f"the database has the encoding {encoding}, in which not every text can be stored,"
+            f" such as the error of a job; create it with ENCODING '{ENCODING}' TEMPLATE template0"
+        )
 
 
 def _migrate(database: Database, target: str, *, up: bool) -> bool:

@@ -28,6 +28,7 @@ class Server:
     version: str
     recovering: bool
     read_only: bool
+    encoding: str
     isolation: str
     synchronous_commit: str
     fsync: str
@@ -88,6 +89,7 @@ SERVER: Final = text("""
     SELECT current_setting('server_version') AS version,
            pg_is_in_recovery() AS recovering,
            current_setting('default_transaction_read_only')::boolean AS read_only,
+           current_setting('server_encoding') AS encoding,
            current_setting('default_transaction_isolation') AS isolation,
            current_setting('synchronous_commit') AS synchronous_commit,
            current_setting('fsync') AS fsync,
