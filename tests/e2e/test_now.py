@@ -145,7 +145,7 @@ def test_failing_polls_are_told_although_the_stream_is_up(
         ),
     )
     page.get_by_test_id("refresh-now").click()
-    expect(page.get_by_test_id("lost")).to_contain_text("The database cannot be reached since")
+    expect(page.get_by_test_id("lost")).to_contain_text("The database has been unreachable since")
     expect(page.get_by_test_id("live")).to_contain_text("Updated")
     page.unroute_all()
     expect(page.get_by_test_id("live")).to_have_text("Live", timeout=40_000)

@@ -82,11 +82,11 @@ class TestLostDatabase:
         expect(live).to_have_text(re.compile(r"Updated \d+ s ago"))
         lost = page.get_by_test_id("lost")
         expect(lost).to_contain_text(
-            re.compile(r"The database cannot be reached since \d\d:\d\d\.")
+            re.compile(r"The database has been unreachable since \d\d:\d\d\.")
         )
         page.get_by_test_id("refresh-now").click()
         page.get_by_test_id("nav-now").click()
-        expect(page.get_by_test_id("sentence")).to_have_text("Not known now")
+        expect(page.get_by_test_id("sentence")).to_have_text("Status unknown")
         page.get_by_test_id("nav-fleet").click()  # what was never read has no data to show
         expect(
             page.get_by_role("heading", name="The database cannot be reached")

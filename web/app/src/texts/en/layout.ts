@@ -13,10 +13,10 @@ export const layout = {
   dataFrom: (ago: string) => `Updated ${ago}`,
   unavailable: 'The server does not answer, or cannot read its database',
   polling: 'Refreshed at the selected interval',
-  serverLost: (since: string) => `The server does not answer since ${since}.`,
-  databaseLost: (since: string) => `The database cannot be reached since ${since}.`,
+  serverLost: (since: string) => `The server has not answered since ${since}.`,
+  databaseLost: (since: string) => `The database has been unreachable since ${since}.`,
   noDatabase: 'The database cannot be reached',
-  dataAreOf: (time: string) => `The data shown are of ${time}.`,
+  dataAreOf: (time: string) => `The data shown are from ${time}.`,
   goesOn: 'This page goes on by itself.',
 
   refreshNow: 'Refresh now',
@@ -38,7 +38,7 @@ export const layout = {
   pauseEverything: 'Pause everything',
   pauseEverythingTitle: 'Pause everything?',
   pauseEverythingText:
-    'No job of any queue starts and no schedule fires until you resume everything. Running jobs continue. What is paused by itself stays so afterwards.',
+    'No job of any queue starts and no schedule fires until you resume everything. Running jobs continue. What is paused individually stays paused afterwards.',
   everythingWasPaused: 'Everything is paused.',
   resumeEverything: 'Resume everything',
   everythingResumed: 'Everything is resumed.',

@@ -7,7 +7,7 @@ export const now = {
   notable: (count: number) =>
     `Nothing is wrong; ${plural(count, 'thing')} ${deserves(count)} a look`,
   well: 'All well',
-  unknown: 'Not known now',
+  unknown: 'Status unknown',
   noNode: 'Nothing is wrong, but no node runs',
   nothingFound: 'All nodes respond, jobs are being processed, and no job type fails often.',
   problems: 'Problems',
@@ -25,7 +25,7 @@ export const now = {
   pause: 'Pause',
   resume: 'Resume',
   pauseTitle: (what: string) => `${what}: pause?`,
-  pauseText: 'Nothing more of it starts until it is resumed. What runs continues.',
+  pauseText: 'Nothing more of it starts until it is resumed. Running jobs continue.',
   paused: (what: string) => `${what}: paused.`,
   resumed: (what: string) => `${what}: resumed.`,
 
