@@ -192,6 +192,18 @@ def test_the_reason_of_a_failure_has_room_on_a_tablet(page: Page, node: Served) 
     assert reason["width"] > 100
 
 
+def test_the_reason_of_a_failure_has_room_beside_a_preview(page: Page, node: Served) -> None:
+    page.goto("jobs?states=failed")
+    settle(page)
+    for width in (1440, 1366, 1281, 1152):
+        resize(page, width)
+        page.keyboard.press("j")
+        expect(page.get_by_test_id("preview")).to_be_visible()
+        reason = page.get_by_test_id("jobs").locator("tbody td.reason").first.bounding_box()
+        assert reason is not None
+        assert reason["width"] > 100, width
+
+
 def test_nothing_is_cut_on_smaller_screens_and_the_header_is_one_line(
     page: Page, node: Served
 ) -> None:

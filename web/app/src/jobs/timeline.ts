@@ -95,7 +95,7 @@ function addWait(job: WaitingJob, from: number, start: number | null, to: number
 function waitText(job: WaitingJob): string {
   const words = texts.value.jobPage
   if (job.queue_is_paused) return words.queuePaused
-  return job.waits_for ? waitsForText(job.waits_for) : words.waitingForSlot
+  return job.waits_for ? waitsForText(job.waits_for) : words.waitingToStart
 }
 
 /** Describe what holds a pending job back even when it is due. */

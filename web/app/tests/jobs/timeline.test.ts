@@ -92,7 +92,7 @@ describe('the timeline of a job', () => {
       timelineOf(...given).at(-1)?.label
     const due = { due_on: at(90) }
     const time = clockText(at(90))
-    expect(label(jobOf(1), [], now(5))).toBe('Waiting for a slot')
+    expect(label(jobOf(1), [], now(5))).toBe('Waiting to start')
     expect(label({ ...jobOf(1), queue_is_paused: true }, [], now(5))).toBe('Queue paused')
     const limited = jobOf(1, 'pending', { waits_for: 'limit' })
     expect(label(limited, [], now(5))).toBe('Waiting for a limit or a turn')

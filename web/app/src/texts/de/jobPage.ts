@@ -96,7 +96,7 @@ export const jobPage: Texts['jobPage'] = {
   waited: 'Gewartet',
   queuePaused: 'Warteschlange angehalten',
   alsoPaused: 'Warteschlange angehalten',
-  waitingForSlot: 'Wartet auf einen freien Platz',
+  waitingToStart: 'Wartet auf den Start',
   waits: {
     jobs: 'Wartet auf andere Jobs',
     limit: 'Wartet auf ein Limit oder darauf, dranzukommen',

@@ -98,7 +98,7 @@ export const jobPage = {
   waited: 'Waited',
   queuePaused: 'Queue paused',
   alsoPaused: 'queue paused',
-  waitingForSlot: 'Waiting for a slot',
+  waitingToStart: 'Waiting to start',
   waits: { jobs: 'Waiting for other jobs', limit: 'Waiting for a limit or a turn' },
   waitingUntil: (time: string) => `Waiting until ${time}`,
   whichAttempt: (attempt: number, most: number) => `(attempt ${attempt} of ${most})`,
