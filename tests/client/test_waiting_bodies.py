@@ -84,6 +84,20 @@ async def test_a_body_waits_for_its_group(horae: Horae) -> None:
         assert await horae.aio.jobs.wait(job.id, timeout="60s") == 3
 
 
+async def test_a_coroutine_that_would_stop_the_loop_of_its_node_is_told(horae: Horae) -> None:
+    @horae.job
+    def child() -> None: ...
+
+    @horae.job
+    async def parent() -> None:
+        horae.jobs.wait(horae.jobs.start(child, delay="1h"))
+
+    job = horae.jobs.start(parent)
+    async with running_node(horae):
+        failed = await until_state(horae, job.id, "failed")
+    assert "in a coroutine write await horae.aio.jobs.wait(…)" in (failed.error or "")
+
+
 @pytest.mark.parametrize("face", ["sync", "async"])
 async def test_a_waiting_body_is_cancelled_and_its_slot_is_free_again(
     horae: Horae, face: str

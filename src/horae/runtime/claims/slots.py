@@ -7,9 +7,10 @@ bodies that wait. It takes a slot again before it goes on, ahead of jobs that ha
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from horae.errors import WaitRefused
+from horae.errors import InvalidRequest, WaitRefused
 from horae.runtime.signals import Signal
 from horae.types import LendsSlots, Loan
 
@@ -87,7 +88,16 @@ class Slots:
             self._returning.append(loan)
 
     def call(self, function: Callable[[], T]) -> T:
-        """Call a function on the event loop of the slots, from the thread of a body."""
+        """Call a function on the event loop of the slots, from the thread of a body.
+
+        Raises `InvalidRequest` in a coroutine on this loop: it would wait for itself for ever.
+        """
+        with suppress(RuntimeError):  # there is no loop in this thread
+            if asyncio.get_running_loop() is self._loop:
+                raise InvalidRequest(
+                    "this wait would stop the event loop on which the node and its coroutines run;"
+                    " in a coroutine write await horae.aio.jobs.wait(…), or wait_for_group"
+                )
 
         async def call_here() -> T:
             return function()
