@@ -3,7 +3,7 @@
 import inspect
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -423,6 +423,15 @@ def two_contexts(one: JobContext, two: JobContext) -> None: ...
 def private(_path: str) -> None: ...
 def of_pydantic(model_config: str) -> None: ...
 def no_json(lock: Registry) -> None: ...
+def maybe_context(job: JobContext | None = None) -> None: ...
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def async_generator() -> AsyncIterator[int]:
+    yield 1
+
+
 def unresolved(path: "Nowhere") -> None: ...  # type: ignore[name-defined] # noqa: F821 - what is looked at
 
 
@@ -447,7 +456,14 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
         of_pydantic,
         "job type 'of_pydantic': argument 'model_config' is a name of Pydantic's; rename it",
     ),
-    (no_json, "job type 'no_json': its arguments cannot be parameters: "),
+    (
+        no_json,
+        f"cannot be parameters: Unable to generate pydantic-core schema for {Registry!r}; take plain data, such as",
+    ),
+    (maybe_context, "job type 'maybe_context': argument 'job': write JobContext alone"),
+    (generator, "job type 'generator': it is a generator, whose body nobody would run"),
+    (async_generator, "job type 'async_generator': it is a generator"),
+    (vars(Holder)["of_class"], "is no function; write a subclass of JobType instead"),
     (
         unresolved,
         "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined",

@@ -98,9 +98,18 @@ class FunctionJobType(OptionsJobType):
     """The job type of one function."""
 
     def __init__(self, function: Callable[..., Any], options: JobKeywords) -> None:
-        if isinstance(function, type) or not hasattr(function, "__qualname__"):
+        if (
+            isinstance(function, type)
+            or not callable(function)
+            or not hasattr(function, "__qualname__")
+        ):
             raise InvalidJobType(
                 f"{function!r} is no function; write a subclass of JobType instead"
+            )
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise InvalidJobType(
+                f"job type {function.__name__!r}: it is a generator, whose body nobody would run;"
+                " return a list in place of yield, or report progress with job.progress.track"
             )
         self.function = function
         self._read_signature(function, options.get("name", function.__name__))
@@ -235,7 +244,7 @@ def _signature(
         if argument.kind in _WITHOUT_NAME:
             raise InvalidJobType(
                 f"job type {name!r}: argument {argument} cannot be a parameter; use named,"
-                " annotated arguments"
+                " annotated arguments, and functools.wraps if it is that of another decorator"
             )
         if hint is JobContext or get_origin(hint) is JobContext:
             if context is not None:
@@ -244,6 +253,11 @@ def _signature(
                 )
             context = argument.name
             continue
+        if any(JobContext in {part, get_origin(part)} for part in get_args(hint)):
+            raise InvalidJobType(
+                f"job type {name!r}: argument {argument.name!r}: write JobContext alone, because a"
+                " body always gets one; a test passes horae.testing.job_context()"
+            )
         _check_name(name, argument.name)
         if is_taken(hint):
             if previous is not None:
@@ -281,8 +295,10 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
             warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
             return create_model(f"{name}_parameters", __config__=config, **given)
     except Exception as error:  # Pydantic raises many kinds for what has no JSON form
+        said, *_ = str(error).split(". Set `arbitrary_types_allowed", 1)
         raise InvalidJobType(
-            f"job type {name!r}: its arguments cannot be parameters: {error}"
+            f"job type {name!r}: its arguments cannot be parameters: {said}; take plain data, such"
+            " as the id of an object that the body reads"
         ) from error
 
 
