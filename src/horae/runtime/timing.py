@@ -74,9 +74,9 @@ class ThroughputTiming:
     """How many jobs are claimed beyond the free slots, so that short jobs need no claim each."""
 
     moment: float = 0.1
-    """As many jobs as can end in this time."""
+    """A period: as many jobs are claimed in advance as can end in it."""
     most: int = 2000
-    """Their maximum number."""
+    """Maximum number of jobs that are claimed in advance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
