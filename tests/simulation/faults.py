@@ -134,7 +134,8 @@ class Gate:
         locks = here.surroundings.session_locks
         for key in [key for key, holder in locks.items() if fails and holder is self.process]:
             del locks[key]
-        self.cut_until, self.cut_fails = here.now + seconds, fails
+        # A short cut does not end a longer one, after which nobody expects the node to be well.
+        self.cut_until, self.cut_fails = max(self.cut_until, here.now + seconds), fails
         for connection in list(self.connections):
             connection.lose()
         here.at(self.cut_until, self._waiting.wake)
