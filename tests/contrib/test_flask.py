@@ -58,6 +58,11 @@ def test_the_configuration_of_the_application_has_settings(tmp_path: Path) -> No
         horae.init_app(wrong)
 
 
+def test_an_application_in_place_of_a_database_is_told_where_it_goes() -> None:
+    with pytest.raises(ConfigurationError, match=r"by `FlaskHorae\(\).init_app\(app\)`"):
+        FlaskHorae(Flask("shop"))  # type: ignore[arg-type]
+
+
 def test_the_module_is_that_which_makes_it(horae: FlaskHorae) -> None:
     assert horae.module == __name__
 

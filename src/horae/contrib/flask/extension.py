@@ -33,6 +33,8 @@ class FlaskHorae(Horae):
 
     def __init__(self, database: str | None = None, **given: Any) -> None:
         """The arguments are those of `Horae`."""
+        if isinstance(database, Flask):
+            raise ConfigurationError("bind the application by `FlaskHorae().init_app(app)`")
         super().__init__(database, **given)
         self._given = {"database": database, **given}
         self._given.pop("authenticate", None)
