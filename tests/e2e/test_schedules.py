@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -51,6 +52,19 @@ def test_a_run_by_hand_makes_a_job_and_a_line(page: Page, node: Served) -> None:
     line = page.get_by_test_id("ticks").get_by_role("row").nth(1)
     expect(line.locator(".badge--finished")).to_be_visible()
     expect(line).to_contain_text("manually")
+
+
+def test_a_run_that_a_pause_of_its_queue_holds_back_does_not_count_as_running(
+    page: Page, node: Served
+) -> None:
+    found = schedule(node, "back_up")
+    httpx.post(f"{node.url}api/queues/{found['queue']}/pause/", json={}).raise_for_status()
+    httpx.post(f"{node.url}api/schedules/{found['id']}/run/", json={}).raise_for_status()
+    page.goto(f"schedules/{found['id']}")
+    expect(page.get_by_test_id("schedule-state")).to_have_text("Run waits")
+    expect(page.get_by_test_id("waits")).to_contain_text("paused")
+    httpx.post(f"{node.url}api/queues/{found['queue']}/resume/", json={}).raise_for_status()
+    expect(page.get_by_test_id("schedule-state")).to_have_text("Waiting")
 
 
 def test_a_pause_and_a_run_by_hand_show_the_user(page: Page, node: Served) -> None:

@@ -52,6 +52,7 @@ export const schedules: Texts['schedules'] = {
     terminating: 'Wird beendet',
     disabled: 'Inaktiv',
   },
+  runWaits: 'Lauf wartet',
   disabledReasons: {
     paused: 'Angehalten',
     exhausted: 'Abgelaufen',

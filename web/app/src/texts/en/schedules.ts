@@ -45,6 +45,7 @@ export const schedules = {
   durations: (count: number) => `Durations of the last ${plural(count, 'run')}`,
 
   states: { idle: 'Waiting', executing: 'Running', terminating: 'Stopping', disabled: 'Disabled' },
+  runWaits: 'Run waits',
   disabledReasons: {
     paused: 'Paused',
     exhausted: 'Exhausted',
