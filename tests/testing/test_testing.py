@@ -284,8 +284,12 @@ def test_what_was_started(shop: Shop, t: HoraeTesting) -> None:
         "  job 1: say(again=False, word='a') of alice, pending\n"
         "  job 2: say(again=True, word='b') pending"
     )
-    with pytest.raises(AssertionError, match="1 jobs were started:\n  job 2: say"):
+    with pytest.raises(AssertionError, match="1 job was started:\n  job 2: say"):
         t.nothing_started(shop.say, word="b")
+    with pytest.raises(
+        InvalidRequest, match=r"'say' has no parameter 'wrod'.*; did you mean 'word'"
+    ):
+        t.nothing_started(shop.say, wrod="b")
 
 
 def test_nothing_was_started(shop: Shop, t: HoraeTesting) -> None:

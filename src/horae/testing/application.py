@@ -24,7 +24,7 @@ from horae.testing.databases import (
     url_beside,
 )
 from horae.testing.running import JobRunner, RunningChannel
-from horae.testing.started import matching, not_started, unexpected
+from horae.testing.started import matching, not_started, refuse_unknown, unexpected
 from horae.types import JobTypeReference, Starting
 from horae.wakeup import Hint, HintKind
 
@@ -239,11 +239,12 @@ class HoraeTesting:
         Raises `AssertionError` if there is none, with what was started.
         """
         __tracebackhide__ = True
-        kind = self.horae.registry.resolve(job_type).type
+        kind = self.horae.registry.resolve(job_type)
+        refuse_unknown(kind, expected)
         all_jobs = self._all_started()
-        found = matching([job for job in all_jobs if job.type == kind], expected)
+        found = matching([job for job in all_jobs if job.type == kind.type], expected)
         if not found:
-            raise AssertionError(not_started(kind, expected, all_jobs))
+            raise AssertionError(not_started(kind.type, expected, all_jobs))
         return found
 
     def nothing_started(self, job_type: JobTypeReference | None = None, /, **expected: Any) -> None:
@@ -251,8 +252,9 @@ class HoraeTesting:
         __tracebackhide__ = True
         jobs = self._all_started()
         if job_type is not None:
-            kind = self.horae.registry.resolve(job_type).type
-            jobs = [job for job in jobs if job.type == kind]
+            kind = self.horae.registry.resolve(job_type)
+            refuse_unknown(kind, expected)
+            jobs = [job for job in jobs if job.type == kind.type]
         if found := matching(jobs, expected):
             raise AssertionError(unexpected(found))
 

@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from horae.domain.jobs import Job
+from horae.errors import InvalidRequest
+from horae.quoting import did_you_mean
+from horae.types import JobType
 
 MATCHED: Final = (
     "owner",
@@ -20,6 +24,25 @@ MATCHED: Final = (
 """Options that are compared beside parameters; no parameter has such a name."""
 MOST_LISTED: Final = 20
 """Number of jobs that a message lists."""
+
+
+def refuse_unknown(kind: JobType[Any], expected: Mapping[str, Any]) -> None:
+    """Raise `InvalidRequest` for a name that no job of the type has, so none would match."""
+    model = kind.params
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return
+    fields = model.model_fields
+    if model.model_config.get("extra") == "allow" or any(
+        field.validation_alias is not None for field in fields.values()
+    ):
+        return
+    known = (*fields, *MATCHED)
+    for name in expected:
+        if name not in known:
+            raise InvalidRequest(
+                f"job type {kind.type!r} has no parameter {name!r}, and it is no option that is"
+                f" compared ({', '.join(MATCHED)}){did_you_mean(name, known)}"
+            )
 
 
 def matching(jobs: Sequence[Job], expected: Mapping[str, Any]) -> list[Job]:
@@ -37,7 +60,8 @@ def not_started(wanted: str, expected: Mapping[str, Any], jobs: Sequence[Job]) -
 
 def unexpected(jobs: Sequence[Job]) -> str:
     """Return the message for jobs that were not expected."""
-    return f"{len(jobs)} jobs were started:\n{_listed(jobs)}"
+    were = "1 job was" if len(jobs) == 1 else f"{len(jobs)} jobs were"
+    return f"{were} started:\n{_listed(jobs)}"
 
 
 def _has(job: Job, name: str, value: Any) -> bool:
