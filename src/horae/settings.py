@@ -15,7 +15,7 @@ from horae.domain.cluster import ALL_ROLES, NodeRole, parse_roles
 from horae.domain.colours import check_colour
 from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
-from horae.domain.times import parse_duration
+from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.quoting import did_you_mean, quoted
 from horae.redis_access.url import checked_redis_url
@@ -151,6 +151,13 @@ def _duration(value: Any) -> Any:
         return value
 
 
+def _within_a_century(duration: timedelta) -> timedelta:
+    """Refuse a duration that reaches back to before what PostgreSQL can store."""
+    if duration > LONGEST_DURATION:
+        raise ValueError("it is longer than 100 years")
+    return duration
+
+
 def _in_file() -> dict[str, Any]:
     """Return the settings of the file; if it was looked for, paths are relative to its folder."""
     file = find_settings_file()
@@ -206,7 +213,9 @@ QueueBackend: TypeAlias = Annotated[str, _checked_by(check_queue_backend)]
 SecretKey: TypeAlias = Annotated[SecretStr, AfterValidator(_secret_key)]
 RedisUrl: TypeAlias = Annotated[SecretStr, AfterValidator(_redis_url)]
 Origin: TypeAlias = Annotated[str, AfterValidator(_origin)]
-Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
+Duration: TypeAlias = Annotated[
+    timedelta, BeforeValidator(_duration), AfterValidator(_within_a_century)
+]
 
 
 class Settings(BaseModel):

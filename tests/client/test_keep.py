@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -88,6 +89,7 @@ def test_each_job_is_kept_as_its_type_declares_for_its_state(horae: Horae) -> No
 def test_an_age_that_the_caller_names_counts_for_all_types(horae: Horae) -> None:
     run_each(horae)
     ended_before(horae, 60)
+    assert horae.jobs.clean_up(timedelta.max) == 0
     assert horae.jobs.clean_up("10s") == 5
 
 

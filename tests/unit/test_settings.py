@@ -93,6 +93,7 @@ def test_a_file_may_say_it_in_its_own_way(file: Path) -> None:
         ("concurrency", "many", "valid integer"),
         ("grace", -1, "greater than or equal to 0 seconds"),
         ("keep", 0, "greater than 0 seconds"),
+        ("keep", "999999999d", ": it is longer than 100 years"),
         ("busy_timeout", 0, "greater than 0 seconds"),
         ("hints", "perhaps", "valid boolean"),
         ("log_format", "xml", "'text' or 'json'"),

@@ -8,7 +8,7 @@ from typing import Final
 from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
 from horae.domain.storable import is_storable
-from horae.domain.times import EPOCH, MICROSECOND, Duration, parse_duration
+from horae.domain.times import EPOCH, LONGEST_DURATION, MICROSECOND, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.search import EndPlace
@@ -83,9 +83,8 @@ def kept_seconds(older_than: Duration | None, keep: timedelta) -> float:
     """Return the age in seconds from which jobs are deleted, `keep` by default. Raises
     `InvalidRequest`.
     """
-    return (
-        keep if older_than is None else parse_duration("older_than", older_than)
-    ).total_seconds()
+    age = keep if older_than is None else parse_duration("older_than", older_than)
+    return min(age, LONGEST_DURATION).total_seconds()
 
 
 def names_of(name: str, given: Collection[str] | None) -> list[str] | None:
