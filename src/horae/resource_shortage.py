@@ -28,7 +28,8 @@ def lacks_resource(error: BaseException) -> bool:
         return all(lacks_resource(each) for each in error.exceptions)
     if isinstance(error, OSError):
         return error.errno in LACKING
-    return isinstance(error, MemoryError) or "can't start new thread" in str(error)
+    # Python says "can't start new thread", or "can't create new thread at interpreter shutdown".
+    return isinstance(error, MemoryError) or "new thread" in str(error)
 
 
 def try_start(thread: threading.Thread) -> bool:

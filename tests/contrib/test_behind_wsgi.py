@@ -1,6 +1,7 @@
 """The HTTP API behind a WSGI server, whose requests have the odd forms that servers and clients give them."""
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from io import BytesIO
@@ -123,6 +124,25 @@ def test_an_application_ends_although_nobody_reads_its_answer() -> None:
     answer = AsgiLoop().answer(application, REQUEST, lambda *_: None, max_body=MAX_BODY)
     next(iter(answer))
     assert ended == [True]
+
+
+def test_a_request_without_a_thread_fails_and_the_next_one_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def application(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    loop = AsgiLoop()
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            loop.answer(application, REQUEST, lambda *_: None, max_body=MAX_BODY)
+    [answer] = loop.answer(application, REQUEST, lambda *_: None, max_body=MAX_BODY)
+    assert answer == b"hello"
 
 
 def flask_client(horae: FlaskHorae, path: str = "/tasks") -> FlaskClient:

@@ -31,7 +31,7 @@ from horae.runtime.timing import ClaimerTiming, DispatcherTiming, HeartbeatTimin
 from horae.storage.engine.database import Database
 from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
-from tests.harness.applications import application, rows
+from tests.harness.applications import application, own_engine, rows
 from tests.harness.nodes import running_node, signals_of, until, until_set, until_state
 from tests.harness.waiting import PATIENCE, Changes, until_after, until_logged
 
@@ -230,6 +230,20 @@ async def test_a_dispatcher_can_be_restarted(horae: Horae, monkeypatch: pytest.M
             await dispatched
         running.cancel()
         await asyncio.wait([running])
+
+
+def test_a_commit_of_the_caller_needs_no_thread(
+    horae: Horae, database: Database, exhausted: Exhausted
+) -> None:
+    """Its hint does, and is lost; nodes poll."""
+    with_work(horae).open()
+    with own_engine(database) as engine:
+        with engine.begin() as connection:
+            job = horae.jobs.start("work", session=connection)
+            exhausted.now.set()
+        exhausted.now.clear()
+    assert exhausted.tries == 1
+    assert horae.jobs.get(job.id).state is JobState.PENDING
 
 
 def test_hooks_wait_for_a_thread(horae: Horae, exhausted: Exhausted) -> None:

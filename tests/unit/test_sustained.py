@@ -18,6 +18,7 @@ LACKS = [
     OSError(errno.EIO, "input/output error"),
     MemoryError(),
     RuntimeError("can't start new thread"),
+    RuntimeError("can't create new thread at interpreter shutdown"),
     ExceptionGroup(
         "tasks", [RuntimeError("can't start new thread"), ExceptionGroup("more", [MemoryError()])]
     ),

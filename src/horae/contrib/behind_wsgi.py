@@ -42,18 +42,23 @@ class AsgiLoop(BuiltAnewInChild):
         end.
         """
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="horae-wsgi", daemon=True
-                ).start()
-            loop = self._loop
+            loop = self._loop = self._loop or _loop_in_thread()
         exchange = _Exchange(_body_of(environ, max_body))
         asyncio.run_coroutine_threadsafe(
             application(_scope_of(environ), exchange.receive, exchange.send), loop
         ).result()
         start_response(exchange.status, exchange.headers)
         return [b"".join(exchange.content)]
+
+
+def _loop_in_thread() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    try:
+        threading.Thread(target=loop.run_forever, name="horae-wsgi", daemon=True).start()
+    except RuntimeError:  # no thread is left
+        loop.close()
+        raise
+    return loop
 
 
 class _Exchange:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, event
 
 from horae.forking import ForkSafeLock
+from horae.resource_shortage import try_start
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session, scoped_session
@@ -64,7 +65,7 @@ def _follow(session: "Session | Connection", waiting: list[Send]) -> None:
             # SQLAlchemy fires its event just before the commit is sent.
             timer = threading.Timer(0.02, _call, [due])
             timer.daemon = True
-            timer.start()
+            try_start(timer)  # the commit must not fail for lack of a thread
 
     event.listen(session, "commit", call_soon)
     event.listen(session, "rollback", lambda _connection: waiting.clear())
