@@ -134,7 +134,7 @@ class Gate:
         locks = here.surroundings.session_locks
         for key in [key for key, holder in locks.items() if fails and holder is self.process]:
             del locks[key]
-        # A short cut does not end a longer one, after which nobody expects the node to be well.
+        # A short cut does not end a longer one.
         self.cut_until, self.cut_fails = max(self.cut_until, here.now + seconds), fails
         for connection in list(self.connections):
             connection.lose()
