@@ -136,7 +136,7 @@ def turns(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
     owner who was not waiting takes its place is not in the tables.
     """
     del log
-    if not settings.steady_clock:
+    if not settings.steady_clock or settings.slept:
         return
     bound = ALIKE + len(
         {each.node_id for attempts in tables.attempts.values() for each in attempts}

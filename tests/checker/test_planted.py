@@ -563,6 +563,7 @@ def test_a_clean_database_has_no_findings(connection: sqlite3.Connection) -> Non
         ),
         (f"UPDATE horae_jobs SET created_at = {NOW} WHERE id = 5", Settings(steady_clock=False)),
         (began(44, 6), Settings(slept=True)),
+        (began(35, 20), Settings(slept=True)),
     ],
 )
 def test_effects_that_a_fault_permits_are_no_finding(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 from unittest import mock
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, or_, select, true
 
 from horae.client.jobs.cancelling import JobCanceller
 from horae.domain.cluster import Contact, Silences
@@ -55,7 +55,10 @@ def _settle(*, plain: bool) -> Any:
 
 
 def _unfenced(*, plain: bool) -> Any:
-    with mock.patch.object(settling_statements, "_has_lease", _has_any_lease):
+    with (
+        mock.patch.object(settling_statements, "_has_lease", _has_any_lease),
+        mock.patch.object(settling_statements, "_is_of_node", true()),
+    ):
         return _settle(plain=plain)
 
 
