@@ -1,5 +1,6 @@
 """What only the datagrams between local processes have to survive."""
 
+import errno
 import os
 import signal
 import socket
@@ -142,6 +143,36 @@ def test_a_listener_that_does_not_read_holds_up_nobody(
         for id_ in range(1, 30):
             send(folder, id_)
             recorder.wait_for(work(id_))
+
+
+def test_a_hint_that_needs_a_descriptor_too_many_is_lost(
+    folder: Path, listener: LocalChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller has committed its job, and must not start it again because of an error."""
+    HintRecorder.on(listener)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with closing(LocalChannel("shop", folder)) as sender, monkeypatch.context() as exhausted:
+        exhausted.setattr(socket, "socket", refuse)
+        sender.send(work(1))
+
+
+def test_the_socket_of_a_dead_process_may_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a file system that is read-only now."""
+    folder.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as dead:
+        dead.bind(str(folder / "shop-1-dead"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    send(folder, 1)
+    assert files(folder) == {"shop-1-dead"}
 
 
 def test_a_later_listener_is_found(folder: Path, listener: LocalChannel) -> None:

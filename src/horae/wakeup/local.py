@@ -181,18 +181,19 @@ def _sockets_in(folder: Path) -> list[Path]:
 def _deliver(path: Path, datagrams: Sequence[bytes]) -> None:
     """Send datagrams to a listener; remove the socket of one that has ended.
 
-    If the buffer of the listener is full, the datagrams are lost.
+    If the buffer of the listener is full, or this process has no descriptor left, they are lost.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as peer:
-        peer.settimeout(0)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as peer:
+            peer.settimeout(0)
             peer.connect(str(path))
             for datagram in datagrams:
                 peer.send(datagram)
-        except ConnectionRefusedError:
+    except ConnectionRefusedError:
+        with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            _log.debug("lost a hint for %s: %s", path.name, error)
+    except OSError as error:
+        _log.debug("lost a hint for %s: %s", path.name, error)
 
 
 if TYPE_CHECKING:
