@@ -70,3 +70,18 @@ def test_no_more_than_the_newest_are_read(database: Database) -> None:
     answer = read(database, limit=2)
     assert {each.job_id for each in answer.found} == {claims[2].id, claims[3].id}
     assert not answer.complete
+
+
+def test_later_attempts_hide_no_failure_of_a_job_that_was_retried(database: Database) -> None:
+    retried, *fine = (running(database) for _ in range(4))
+    settled(database, again(retried), *(success(claim) for claim in fine))
+    answer = read(database, limit=2)
+    assert [each.job_id for each in answer.found] == [retried.id]
+    assert answer.complete
+
+
+def test_too_many_failures_of_retried_jobs_are_not_complete(database: Database) -> None:
+    claims = [running(database) for _ in range(2)]
+    settled(database, *(again(claim) for claim in claims))
+    assert not read(database, limit=2).complete
+    assert read(database, limit=3).complete

@@ -119,6 +119,7 @@ CREATE TABLE horae_job_attempts (
     CONSTRAINT horae_job_attempts_outcome CHECK ((((outcome)::text = 'finished'::text) OR ((outcome)::text = 'failed'::text) OR ((outcome)::text = 'cancelled'::text) OR ((outcome)::text = 'timed_out'::text) OR ((outcome)::text = 'crashed'::text) OR ((outcome)::text = 'snoozed'::text) OR ((outcome)::text = 'interrupted'::text))),
     CONSTRAINT horae_job_attempts_pkey PRIMARY KEY (job_id, lease)
 );
+CREATE INDEX horae_job_attempts_failed ON horae_job_attempts USING btree (finished_at) WHERE (((outcome)::text = 'failed'::text) OR ((outcome)::text = 'timed_out'::text) OR ((outcome)::text = 'crashed'::text));
 CREATE TABLE horae_job_logs (
     job_id bigint NOT NULL,
     lease bigint NOT NULL,

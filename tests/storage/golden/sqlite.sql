@@ -332,6 +332,7 @@ CREATE UNIQUE INDEX horae_deployments_current ON horae_deployments (module) WHER
 CREATE INDEX horae_groups_ended_at ON horae_groups (ended_at);
 CREATE UNIQUE INDEX horae_groups_then_id ON horae_groups (then_id) WHERE then_id IS NOT NULL;
 CREATE INDEX horae_groups_unsettled ON horae_groups (id) WHERE ended_at IS NULL AND (cancelled_at IS NOT NULL OR inserting_at IS NOT NULL);
+CREATE INDEX horae_job_attempts_failed ON horae_job_attempts (finished_at) WHERE (outcome = 'failed' OR outcome = 'timed_out' OR outcome = 'crashed');
 CREATE INDEX horae_job_logs_at ON horae_job_logs (at);
 CREATE INDEX horae_job_tags_job_id ON horae_job_tags (job_id);
 CREATE INDEX horae_jobs_ended ON horae_jobs (finished_at) WHERE finished_at IS NOT NULL;

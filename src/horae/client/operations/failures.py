@@ -44,7 +44,7 @@ class SeenGroup(FailureGroup):
 class FailureReport:
     """The groups of failures since a moment, the largest first.
 
-    `complete`: no failed job and no group was left out. `deployment`: the one since which failures
+    `complete`: no failure and no group was left out. `deployment`: the one since which failures
     are counted, if one was chosen. `deployments`: those of the last 90 days, the newest first.
     """
 
@@ -65,11 +65,10 @@ def failures_since(
 ) -> FailureReport:
     """Return the failures of the last `period`, of one job type or of all.
 
-    A job that failed counts with each failed attempt, and so does a job that was retried, as long
-    as it is among the newest few thousand. With the key of a `deployment`, or `latest`, failures
-    count since then, and those are new that did not happen in the `period` before it. `only_new`
-    leaves out the groups that are not new. Raises `InvalidRequest` for a period that is not
-    positive or longer than 90 days, and `NotFound` for an unknown deployment.
+    A job counts with each failed attempt, also if it was retried. With the key of a `deployment`,
+    or `latest`, failures count since then, and those are new that did not happen in the `period`
+    before it. `only_new` leaves out the groups that are not new. Raises `InvalidRequest` for a
+    period that is not positive or longer than 90 days, and `NotFound` for an unknown deployment.
     """
     length = parse_duration("since", period)
     if not timedelta() < length <= LONGEST_PERIOD:

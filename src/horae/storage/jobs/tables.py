@@ -309,6 +309,9 @@ job_attempts = Table(
         "interrupted",
     ),
 )
+# In a query it must be written like this, for SQLite to conclude that it holds.
+IS_FAILED_ATTEMPT = text("(outcome = 'failed' OR outcome = 'timed_out' OR outcome = 'crashed')")
+partial_index("horae_job_attempts_failed", job_attempts.c.finished_at, where=IS_FAILED_ATTEMPT)
 
 nodes = Table(
     "horae_nodes",

@@ -1,8 +1,6 @@
-"""The failures of a period, read in bounded pieces from indexes that other statements need, too.
+"""The failures of a period: the newest failed jobs, and the newest failed attempts of other jobs.
 
-No index names failed attempts: it would cost every settlement. So two ends of indexes are read: the
-newest failed jobs with all their failed attempts, and the newest attempts of all, among which are
-the failures of jobs that were retried since.
+The index of failed attempts costs only the settlements that it names.
 """
 
 from collections.abc import Mapping
@@ -11,7 +9,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     FromClause,
     Integer,
@@ -28,7 +25,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import AttemptOutcome, Failure, JobState
 from horae.storage.engine import PerDatabase, readable, seconds_ago
-from horae.storage.jobs import WAS_RETRIED, job_attempts, jobs
+from horae.storage.jobs import IS_FAILED_ATTEMPT, WAS_RETRIED, job_attempts, jobs
 from horae.storage.schedules.tables import deployments
 
 TRACEBACK_END: Final = 3_000
@@ -37,7 +34,7 @@ TRACEBACK_END: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Failures since a moment. `complete`: no failed job was left out."""
+    """Failures since a moment. `complete`: none was left out."""
 
     since: datetime
     found: list[Failure]
@@ -63,11 +60,12 @@ _failed = (
     .cte("failed")
 )
 # It has all columns of the attempts: PostgreSQL would join their ids with all rows of the table.
-_newest = (
+_failed_attempts = (
     select(job_attempts)
-    .order_by(job_attempts.c.job_id.desc(), job_attempts.c.lease.desc())
+    .where(IS_FAILED_ATTEMPT, job_attempts.c.finished_at >= _since)
+    .order_by(job_attempts.c.finished_at.desc())
     .limit(_limit)
-    .cte("newest")
+    .cte("failed_attempts")
 )
 
 
@@ -93,26 +91,28 @@ def _failures(attempts: FromClause, *, has_failed: bool) -> Select[*tuple[Any, .
     ).where(ended_at >= _since)
 
 
-def _is_failure(attempts: FromClause) -> ColumnElement[bool]:
-    return attempts.c.outcome.in_(
-        [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
-    )
-
-
 _of_failed_jobs = _failures(job_attempts, has_failed=True).select_from(
     _failed.join(jobs, jobs.c.id == _failed.c.id).outerjoin(
-        job_attempts, and_(job_attempts.c.job_id == jobs.c.id, _is_failure(job_attempts))
+        job_attempts,
+        and_(
+            job_attempts.c.job_id == jobs.c.id,
+            job_attempts.c.outcome.in_(
+                [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
+            ),
+        ),
     )
 )
 _of_other_jobs = (
-    _failures(_newest, has_failed=False)
-    .select_from(_newest.join(jobs, jobs.c.id == _newest.c.job_id))
-    .where(_is_failure(_newest), jobs.c.state != JobState.FAILED)
+    _failures(_failed_attempts, has_failed=False)
+    .select_from(_failed_attempts.join(jobs, jobs.c.id == _failed_attempts.c.job_id))
+    .where(jobs.c.state != JobState.FAILED)
 )
 _all = union_all(_of_failed_jobs, _of_other_jobs).subquery("failure")
 READ: Final = select(_all).order_by(_all.c.at.desc()).limit(2 * _limit)
 PERIOD: Final = select(
-    _since, select(func.count()).where(_failed.c.finished_at >= _since).scalar_subquery()
+    _since,
+    select(func.count()).where(_failed.c.finished_at >= _since).scalar_subquery(),
+    select(func.count()).select_from(_failed_attempts).scalar_subquery(),
 )
 DEPLOYED: Final = (
     select(deployments.c.key, deployments.c.module, deployments.c.created_at)
@@ -125,7 +125,7 @@ DEPLOYED: Final = (
 def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures:
     """Return the failures of the last `seconds`, the latest first."""
     given = {"seconds": seconds, "limit": limit}
-    since, failed = connection.execute(PERIOD, given).one()
+    since, *counts = connection.execute(PERIOD, given).one()
     rows = connection.execute(READ, given).mappings()
 
     def failure(row: Mapping[Any, Any]) -> Failure:
@@ -134,7 +134,9 @@ def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures
         return Failure(**values)
 
     found = readable(jobs.name, rows, failure)
-    return Failures(since=since, found=found, complete=failed < limit and len(found) < 2 * limit)
+    return Failures(
+        since=since, found=found, complete=max(counts) < limit and len(found) < 2 * limit
+    )
 
 
 def deployed(connection: Connection, seconds: float) -> list[RecentDeployment]:
