@@ -256,7 +256,7 @@ def _signature(
         if any(JobContext in {part, get_origin(part)} for part in get_args(hint)):
             raise InvalidJobType(
                 f"job type {name!r}: argument {argument.name!r}: write JobContext alone, because a"
-                " body always gets one; a test passes horae.testing.job_context()"
+                " body always gets one; it gets a list of them if the type has batch="
             )
         _check_name(name, argument.name)
         if is_taken(hint):
