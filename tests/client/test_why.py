@@ -115,6 +115,20 @@ def test_a_dead_node_serves_nobody(horae: Horae, database: Database) -> None:
     assert horae.jobs.why(job.id).reason is WaitReason.NO_NODE
 
 
+def test_a_job_that_runs_says_so_without_the_live_store(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = horae.jobs.start("work")
+    claim_as_another_node(horae)
+
+    def fail(_job_ids: object) -> None:
+        raise OSError("no descriptor is left")
+
+    monkeypatch.setattr(horae.components.live, "cancel_requests", fail)
+    assert horae.jobs.why(job.id).reason is WaitReason.RUNNING
+    assert "no descriptor is left" in caplog.text
+
+
 def test_a_job_that_runs_or_has_ended_says_so(horae: Horae) -> None:
     job = horae.jobs.start("work", owner="ann")
     claim_as_another_node(horae)

@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why, stored_text
+from horae.guarded_log import guarded_log
 from horae.live import LiveStore
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode, rounded
@@ -20,6 +21,8 @@ from horae.storage.queues import everything
 from horae.storage.schedules import now as now_of_database
 from horae.types import Registry
 
+log = guarded_log("horae.jobs")
+
 _EARLIER: Final = timedelta(seconds=everything.EARLIER)
 
 
@@ -29,7 +32,9 @@ def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -
         return database.autocommit(_explain_pending, registry, job)
     if job.ended and job.node_id is None:
         return _ended(job)
-    stopping = job.ended or job.id in live.cancel_requests([job.id])
+    stopping = job.ended
+    with log.guard("cannot read whether job %d is told to stop: %s", job.id):
+        stopping = stopping or job.id in live.cancel_requests([job.id])
     return _running(job, stopping=stopping)
 
 
