@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from horae import JobContext
 
-LOG_VARIABLE: Final = "HORAE_BODY_LOG"
+LOG_VARIABLE: Final = "TEST_BODY_LOG"
 """Names the file that bodies log to; nothing is logged if it is not set."""
 
 

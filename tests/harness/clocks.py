@@ -18,7 +18,7 @@ from tests.harness.server_faults import administer
 
 FAKETIME: Final = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 """A library that changes the clock of the processes that load it; of Debian's package libfaketime."""
-CONTROL_VARIABLE: Final = "HORAE_TEST_CONTROL"
+CONTROL_VARIABLE: Final = "TEST_CONTROL"
 """Names the file by which a test controls a process, as `ProcessControl` writes it."""
 
 LAYOUT: Final = struct.Struct("d?")

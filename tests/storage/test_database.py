@@ -204,6 +204,20 @@ async def test_a_connection_opened_while_the_file_was_read_only_is_replaced(
         again.close()
 
 
+@SQLITE
+def test_a_refused_write_gives_the_lock_back_while_its_error_is_kept(database: Database) -> None:
+    """SQLite keeps the lock of a closed connection until the statement that failed is deleted."""
+
+    def refused(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA query_only = 1")
+        two_jobs(connection)
+
+    with pytest.raises(DatabaseUnavailable) as kept:
+        database.transact(refused)
+    database.transact_at_once(two_jobs)  # raises `DatabaseBusy` if the lock is held
+    assert "readonly" in str(kept.value)
+
+
 @POSTGRESQL
 def test_a_body_gets_the_isolation_it_asked_for(database: Database) -> None:
     for isolation in ("read committed", "repeatable read", "serializable"):

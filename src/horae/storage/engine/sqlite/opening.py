@@ -181,6 +181,8 @@ def close_read_only(context: ExceptionContext) -> None:
     code = getattr(context.original_exception, "sqlite_errorcode", 0)
     if code & 0xFF == sqlite3.SQLITE_READONLY:
         context.is_disconnect = True
+        if context.execution_context is not None:  # as in `close_interrupted`
+            context.execution_context.cursor.close()
 
 
 def begins(engine: Engine) -> bool:
