@@ -11,6 +11,8 @@ from tests.harness.node_processes import wait_until
 
 pytestmark = pytest.mark.slow
 
+LEFT_EDGES = "all => all.map(each => each.getBoundingClientRect().left)"
+
 
 @pytest.fixture
 def database(sqlite_database: Database) -> Database:
@@ -32,6 +34,9 @@ def test_what_failed_is_grouped_and_retried_together(page: Page, node: Served) -
     reports = groups.filter(has_text="print_report")
     expect(reports).to_contain_text("e2e/application.py")
     expect(groups.filter(has_text="call_supplier")).to_contain_text("each was or will be retried")
+    for width in (1024, 1280):
+        page.set_viewport_size({"width": width, "height": 720})
+        assert len(set(groups.locator(".figures").evaluate_all(LEFT_EDGES))) == 1, width
     reports.get_by_text("Latest: job").click()
     expect(reports.get_by_label("Traceback")).to_contain_text("raise NoPrinter(printer)")
     reports.get_by_role("button", name="Retry 2 jobs").click()
