@@ -14,6 +14,7 @@ import pytest
 from horae import Horae, JobState
 from horae.runtime.node.node_status import look
 from tests.harness.nodes import running_node, until
+from tests.harness.waiting import PATIENCE
 
 pytestmark = pytest.mark.one_database
 
@@ -100,6 +101,21 @@ def test_a_signal_ends_it_in_good_order_in_the_main_thread(
         os.kill(process.pid, number)
         assert process.stdout.readline() == "finished\n"
         assert process.wait(20) == 0
+
+
+def test_a_program_that_does_not_stop_its_node_ends(tmp_path: Path) -> None:
+    program = f"""
+from contextlib import ExitStack
+from horae import Horae
+
+stack = ExitStack()
+stack.enter_context(Horae("sqlite:///{tmp_path}/horae.db").node().running())
+print("runs")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, timeout=PATIENCE
+    )
+    assert ended.stdout == b"runs\n"
 
 
 async def test_a_type_that_is_registered_while_a_node_runs_is_run_by_it(horae: Horae) -> None:

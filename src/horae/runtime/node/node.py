@@ -7,6 +7,7 @@ starts again as a new incarnation.
 
 import asyncio
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Collection, Generator
 from concurrent.futures import Future
@@ -124,7 +125,10 @@ class Node:
             yield self
         finally:
             self.stop()
-            ended.result()
+            if (
+                not sys.is_finalizing()
+            ):  # the program has not left the block, and its thread is gone
+                ended.result()
 
     async def run(self) -> None:
         """Run until `stop`; start again as a new incarnation if the node is declared dead."""
