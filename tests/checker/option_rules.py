@@ -55,6 +55,10 @@ def counted(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
                 yield f"{job}: attempt {before.attempt} {before.outcome}, and the next one has the same number"
 
 
+WRITTEN_WITHIN: Final = 1_000_000
+"""Microseconds for which the write of an end may wait; a begin that is reckoned from the end is as much too late."""
+
+
 def expires(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
     """No job begins for the first time after it has expired, and none expires after it has begun."""
     del log
@@ -64,7 +68,7 @@ def expires(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
             yield f"{job} expired, although it had begun at {shown(attempts[0].started_at)}"
         if not settings.steady_clock or settings.slept or job.expires_at is None:
             continue
-        if attempts and attempts[0].started_at > job.expires_at:
+        if attempts and attempts[0].started_at > job.expires_at + WRITTEN_WITHIN:
             yield f"{job} began at {shown(attempts[0].started_at)}, after it had expired at {shown(job.expires_at)}"
         early = job.finished_at is not None and job.finished_at < job.expires_at
         if early and (job.error or "").startswith(EXPIRED):

@@ -491,9 +491,9 @@ BREACHES: Final = [
         "job 45 (poll): attempt 1 failed, and the next one has the same number",
     ),
     Breach(
-        began(44, 6),
+        began(44, 7),
         "expired jobs do not begin",
-        f"job 44 (offer) began at {AT}00:06+00:00, after it had expired at {AT}00:05+00:00",
+        f"job 44 (offer) began at {AT}00:07+00:00, after it had expired at {AT}00:05+00:00",
     ),
     Breach(
         "UPDATE horae_jobs SET state = 'failed', error = 'expired: the job had not begun' WHERE id = 44;"
@@ -562,7 +562,7 @@ def test_a_clean_database_has_no_findings(connection: sqlite3.Connection) -> Non
             Settings(kept=False),
         ),
         (f"UPDATE horae_jobs SET created_at = {NOW} WHERE id = 5", Settings(steady_clock=False)),
-        (began(44, 6), Settings(slept=True)),
+        (began(44, 7), Settings(slept=True)),
         (began(35, 20), Settings(slept=True)),
     ],
 )
