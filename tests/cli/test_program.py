@@ -345,7 +345,7 @@ def test_the_driver_of_postgres_is_an_extra(tmp_path: Path) -> None:
     refused = subprocess.run(
         [*command, "postgresql://127.0.0.1:1/none"], check=False, capture_output=True, text=True
     )
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == "Error: PostgreSQL needs its driver: pip install 'horae[postgres]'\n"
     missing = subprocess.run(
         [*command, f"sqlite:///{tmp_path}/x"], check=False, capture_output=True, text=True

@@ -1,5 +1,6 @@
 """URLs of several servers: read as libpq reads them, completed, refused, shown and compared without connecting."""
 
+import sys
 from contextlib import closing
 
 import pytest
@@ -93,3 +94,11 @@ def test_an_engine_leads_to_the_same_database_only_with_the_same_servers(
 ) -> None:
     with closing(Database("postgresql://h1:5433,h2:5432/d")) as database:
         assert database.is_at(normalised(url) if "," in url else make_url(url)) is same
+
+
+def test_a_driver_that_is_not_installed_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'horae\[postgres\]'"):
+        Database("postgresql://db/shop")

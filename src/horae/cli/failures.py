@@ -76,11 +76,6 @@ def failures_as_exit_codes() -> Generator[None]:
         )
         complain(f"{error}{hint}" if hint else error)
         raise typer.Exit(exit_code_of(error)) from error
-    except ModuleNotFoundError as error:
-        if error.name != "psycopg":
-            raise
-        complain("PostgreSQL needs its driver: pip install 'horae[postgres]'")
-        raise typer.Exit(FAILED) from error
     # Typer reports its own errors, and ends quietly if the reader of the output is gone
     except (BrokenPipeError, typer.Abort):
         raise

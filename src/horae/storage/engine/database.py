@@ -23,6 +23,7 @@ from typing_extensions import override
 
 from horae.errors import DatabaseBusy, DatabaseUnavailable
 from horae.forking import SQLITE_GATE, BuiltAnewInChild
+from horae.optional_packages import packages_required
 from horae.storage.engine import unreadable_rows
 from horae.storage.engine.caller_threads import CallerThreads, CallingThreadOnly, Use
 from horae.storage.engine.connections import (
@@ -133,7 +134,11 @@ class Database(BuiltAnewInChild):
         # The level must not depend on the server's default: a count under a lock must see what
         # others have committed.
         committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
-        self.engine = self._listen_tolerantly(create_engine(self.url, **self._pool, **committed))
+        with packages_required(
+            {"psycopg"}, "PostgreSQL needs its driver: pip install 'horae[postgres]'"
+        ):
+            engine = create_engine(self.url, **self._pool, **committed)
+        self.engine = self._listen_tolerantly(engine)
         # Autocommit has a pool of its own: switching a connection to autocommit and back took a
         # quarter of the time of an insert.
         pool = dict(self._pool)
