@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError, DatabaseBusy, DatabaseReadOnly, DatabaseUnavailable
 from horae.storage.engine.database import Database, side_car_path
+from horae.storage.engine.direct import Direct
 from horae.storage.engine.failures import is_transient
 from horae.storage.engine.url import normalised
-from horae.storage.jobs import creation, reading
+from horae.storage.jobs import creation, jobs, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
 
 SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -204,13 +205,20 @@ async def test_a_connection_opened_while_the_file_was_read_only_is_replaced(
         again.close()
 
 
+def past_sqlalchemy(connection: Connection) -> None:
+    Direct(update(jobs).values(priority=1).returning(jobs.c.id)).all(connection, {})
+
+
 @SQLITE
-def test_a_refused_write_gives_the_lock_back_while_its_error_is_kept(database: Database) -> None:
+@pytest.mark.parametrize("write", [two_jobs, past_sqlalchemy])
+def test_a_refused_write_gives_the_lock_back_while_its_error_is_kept(
+    database: Database, write: Callable[[Connection], object]
+) -> None:
     """SQLite keeps the lock of a closed connection until the statement that failed is deleted."""
 
     def refused(connection: Connection) -> None:
         connection.exec_driver_sql("PRAGMA query_only = 1")
-        two_jobs(connection)
+        write(connection)
 
     with pytest.raises(DatabaseUnavailable) as kept:
         database.transact(refused)

@@ -181,8 +181,11 @@ def close_read_only(context: ExceptionContext) -> None:
     code = getattr(context.original_exception, "sqlite_errorcode", 0)
     if code & 0xFF == sqlite3.SQLITE_READONLY:
         context.is_disconnect = True
-        if context.execution_context is not None:  # as in `close_interrupted`
-            context.execution_context.cursor.close()
+        if context.connection is not None:
+            # SQLite keeps the lock of a closed connection as long as a failed statement exists,
+            # which the traceback refers to.
+            driver: Any = context.connection.connection.dbapi_connection
+            driver.rollback()
 
 
 def begins(engine: Engine) -> bool:
