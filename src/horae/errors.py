@@ -421,7 +421,7 @@ class WaitRefused(Conflict):
 
 
 class JobError(HoraeError):
-    """The job that was waited for, or run inline, did not finish."""
+    """The job that was waited for, or run inline, did not finish, or not with what it promises."""
 
 
 class JobFailed(JobError):

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from horae import (
     Horae,
     JobDoesNotExist,
+    JobError,
     JobFailed,
     JobType,
     JobWasCancelled,
@@ -45,6 +46,19 @@ class Summing(JobType[Any]):
 
     def run(self, job: JobContext[Any]) -> dict[str, Decimal]:
         return {"sum": Decimal("0.10")}
+
+
+def test_a_result_that_its_function_does_not_promise_is_named(horae: Horae) -> None:
+    @horae.job
+    def promises() -> list[int]:
+        return "a secret"  # type: ignore[return-value]
+
+    job = horae.jobs.start(promises, sync=True)
+    with pytest.raises(
+        JobError, match=r"job 1 has finished, .* no list\[int\], .* promises"
+    ) as raised:
+        horae.jobs.wait(job)
+    assert "a secret" not in str(raised.value)
 
 
 async def test_a_waiting_body_gets_its_cancel(horae: Horae) -> None:

@@ -9,10 +9,11 @@ from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from inspect import formatannotation
 from itertools import chain, islice
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection
 from typing_extensions import Unpack
 
@@ -86,6 +87,7 @@ from horae.errors import (
     GroupNotCancellable,
     InvalidRequest,
     JobDoesNotExist,
+    JobError,
     JobFailed,
     JobNotDeletable,
     JobNotReschedulable,
@@ -648,7 +650,7 @@ class Jobs:
     def result_of(self, job: Job[T]) -> T:
         """Return the result of an ended job in its annotated type.
 
-        Raises `JobFailed`, `JobWasCancelled`.
+        Raises `JobFailed`, `JobWasCancelled`, or `JobError` if the result is not of that type.
         """
         if job.result is LEFT_OUT:
             job = self._read(job.id, EVERYBODY)
@@ -662,7 +664,15 @@ class Jobs:
                 annotated: Any = None if kind is None else kind.returns
                 stored: Any = open_value(self._registry.files, job.result)
                 if annotated not in (Any, None):
-                    stored = TypeAdapter(annotated).validate_python(stored)
+                    try:
+                        stored = TypeAdapter(annotated).validate_python(stored)
+                    except ValidationError as error:
+                        [problem, *_] = error.errors(include_input=False)
+                        raise JobError(
+                            f"job {job.id} has finished, but its result is no"
+                            f" {formatannotation(annotated)}, which {job.type} promises:"
+                            f" {problem['msg']}; jobs.get({job.id}).result has it as it was stored"
+                        ) from None  # its text repeats the result
                 result: T = stored
                 return result
 
