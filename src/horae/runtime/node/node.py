@@ -125,9 +125,8 @@ class Node:
             yield self
         finally:
             self.stop()
-            if (
-                not sys.is_finalizing()
-            ):  # the program has not left the block, and its thread is gone
+            # At the end of a program that has not left the block, the thread of the node is gone.
+            if not sys.is_finalizing():
                 ended.result()
 
     async def run(self) -> None:
