@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, TypeVar
+
+from fastapi import FastAPI
 
 from horae import Horae
 from tests.docs.transcripts import ROOT
+
+T = TypeVar("T")
 
 FENCE: Final = re.compile(
     r"(?:^ *<!-- not run: (?P<reason>[^\n]*?) -->\n)?"
@@ -62,10 +66,12 @@ def run_page(page: Path) -> None:
                 Path(block.title).write_text(block.code)
                 files.append(Path(block.title).stem)
             _run(block, module)
+        for application in set(_of_kind(module, FastAPI)):
+            asyncio.run(_serve(application))
     finally:
         for name in (module.__name__, *files):
             sys.modules.pop(name, None)
-        for horae in set(_applications(module)):
+        for horae in set(_of_kind(module, Horae)):
             horae.close()
 
 
@@ -79,7 +85,13 @@ def _run(block: Block, module: ModuleType) -> None:
         asyncio.run(waiting)
 
 
-def _applications(module: ModuleType) -> Iterator[Horae]:
+async def _serve(application: FastAPI) -> None:
+    """Begin and end a web application: what it does at its start is in no block that runs."""
+    async with application.router.lifespan_context(application):
+        pass
+
+
+def _of_kind(module: ModuleType, kind: type[T]) -> Iterator[T]:
     for value in vars(module).values():
-        if isinstance(value, Horae):
+        if isinstance(value, kind):
             yield value
