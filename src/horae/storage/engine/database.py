@@ -310,7 +310,8 @@ class Database(BuiltAnewInChild):
             try:
                 yield connection
             finally:
-                connection.exec_driver_sql("PRAGMA query_only = OFF")
+                if not connection.invalidated:  # it is closed if it was refused a write
+                    connection.exec_driver_sql("PRAGMA query_only = OFF")
 
     def without_transaction(self) -> Engine:
         """Return an autocommit engine for reads of a body outside its transaction."""
