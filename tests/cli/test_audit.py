@@ -123,8 +123,8 @@ def test_it_changes_nothing(url: str, database: Database) -> None:
         audited(url)
         assert rows(horae, "SELECT * FROM horae_jobs") == before
         with (
-            horae.components.database.snapshot() as connection,
             pytest.raises(Exception, match=r"read-?only"),
+            horae.components.database.snapshot() as connection,
         ):
             connection.exec_driver_sql("DELETE FROM horae_jobs")
 
