@@ -414,6 +414,15 @@ def test_names_that_pydantic_once_used_are_fine() -> None:
     assert job_type.run(context(job_type, **values)) == (1, "j", "s", "m", 1)
 
 
+def annotated(number: Annotated[int, {"unit": ["s"]}]) -> int:
+    return number
+
+
+def test_what_annotates_an_argument_may_be_anything() -> None:
+    job_type = JobFunction(annotated).job_type
+    assert job_type.run(context(job_type, number=3)) == 3
+
+
 def positional(path: str, /) -> None: ...
 def positional_context(job: JobContext, /) -> None: ...
 def variadic(*paths: str) -> None: ...

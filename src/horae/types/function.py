@@ -253,7 +253,7 @@ def _signature(
                 )
             context = argument.name
             continue
-        if any(JobContext in {part, get_origin(part)} for part in get_args(hint)):
+        if any(JobContext in (part, get_origin(part)) for part in get_args(hint)):
             raise InvalidJobType(
                 f"job type {name!r}: argument {argument.name!r}: write JobContext alone, because a"
                 " body always gets one; it gets a list of them if the type has batch="
