@@ -105,13 +105,12 @@ class Hub:
         self._listeners, self._ungreeted = StreamListeners(self._timing.linger), []
 
     def _run(self) -> None:
-        try:
+        with log.guard("the streams of events end, because nothing can be followed: %s"):
             self._follow()
-        except Exception as error:  # noqa: BLE001 - the clients connect again, whatever the error
-            log.warning("the streams of events end, because nothing can be followed: %s", error)
-            with self._lock:
-                self._end_streams()
-                self._forget()
+            return
+        with self._lock:  # the clients connect again, whatever the error
+            self._end_streams()
+            self._forget()
 
     def _forget(self) -> None:
         # Later changes are not polled, so no client can resume from those kept
