@@ -16,6 +16,7 @@ from horae.errors import ConfigurationError, DatabaseBusy, DatabaseReadOnly, Dat
 from horae.storage.engine.database import Database, side_car_path
 from horae.storage.engine.direct import Direct
 from horae.storage.engine.failures import is_transient
+from horae.storage.engine.sqlite.opening import MOST_LOG_KEPT
 from horae.storage.engine.url import normalised
 from horae.storage.jobs import creation, jobs, reading
 from tests.storage.arrange import PLAIN, POSTGRESQL, count, started
@@ -224,6 +225,27 @@ def test_a_refused_write_gives_the_lock_back_while_its_error_is_kept(
         database.transact(refused)
     database.transact_at_once(two_jobs)  # raises `DatabaseBusy` if the lock is held
     assert "readonly" in str(kept.value)
+
+
+@SQLITE
+def test_the_log_of_a_file_shrinks_after_a_long_read(database: Database) -> None:
+    file = Path(make_url(database.url).database or "")
+
+    def write(connection: Connection, size: int) -> None:
+        connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS big (content BLOB)")
+        connection.exec_driver_sql(f"INSERT INTO big VALUES (zeroblob({size}))")
+
+    with closing(sqlite3.connect(file)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM horae_jobs").fetchone()
+        database.transact(write, MOST_LOG_KEPT + 8_000_000)
+        database.transact(write, 8_000_000)
+        reader.rollback()
+    log = file.with_name(f"{file.name}-wal")
+    assert log.stat().st_size > MOST_LOG_KEPT
+    for _ in range(3):  # one commit empties the log, and the next one begins it anew
+        database.transact(write, 8_000_000)
+    assert log.stat().st_size <= MOST_LOG_KEPT
 
 
 @POSTGRESQL

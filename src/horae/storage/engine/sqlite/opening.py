@@ -45,6 +45,10 @@ _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQ
 """Primary codes of errors because of what other connections do at the moment."""
 
 
+MOST_LOG_KEPT: Final = 64 * 1024 * 1024
+"""Bytes of the write-ahead log that stay on the disk once it begins anew: it grows as long as a
+reader needs its beginning, and SQLite would keep that size for good.
+"""
 _PAUSES: Final = 0.008
 """Seconds that SQLite waits for the write lock by itself: it tries again after 1, 2 and 5 ms."""
 
@@ -130,6 +134,7 @@ def prepare(connection: sqlite3.Connection, _record: object = None) -> None:
     # With NORMAL a power failure may undo the last commits.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {MOST_LOG_KEPT}")
     register_clock(connection)
 
 
