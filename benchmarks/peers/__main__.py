@@ -32,7 +32,16 @@ from benchmarks.peers.rounds import Measured, Scale, measure
 from tests.harness.postgres import PostgresServer, database_name
 from tests.harness.redis import RedisServer
 
-QUICK = Scale(rounds=1, singles=100, bulk=1000, jobs=1000, samples=10, drain_seconds=2.0, trial=50)
+QUICK = Scale(
+    rounds=1,
+    singles=100,
+    bulk=1000,
+    jobs=1000,
+    samples=10,
+    schedules=0,
+    drain_seconds=2.0,
+    trial=50,
+)
 NAMES = tuple(peer.name for peer in PEERS)
 
 
@@ -124,7 +133,8 @@ def conditions(scale: Scale) -> dict[str, str]:
         "servers": "PostgreSQL with its default settings; Redis with neither RDB nor AOF",
         "scale": (
             f"{scale.rounds} rounds; {scale.singles:,} enqueued one by one, {scale.bulk:,} at once, "
-            f"drains of up to {scale.jobs:,}, {scale.samples} pick-ups"
+            f"drains of up to {scale.jobs:,}, {scale.samples} pick-ups, "
+            f"once {scale.schedules:,} schedules due at the same moment"
         ),
         "figures": "median (lowest-highest); the peers take turns within each round",
     }

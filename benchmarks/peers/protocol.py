@@ -33,6 +33,12 @@ MILLISECONDS = 1_000_000
 """Nanoseconds in a millisecond."""
 MOMENT = struct.Struct("=q")
 """How a moment is written: one write of eight bytes, which no other process can tear."""
+DECLARED = "PEER_SCHEDULES"
+"""The variable by which a worker is told which schedules to declare."""
+MINUTE = 60.0
+"""Seconds between two moments that a cron expression can name."""
+LEAD = 20.0
+"""Seconds that a worker has at least to start before its schedules are due."""
 WARM_UP = 5
 """Samples of the latency that are left out: the worker and the client connect in these."""
 IDLE = (0.02, 0.25)
@@ -73,6 +79,12 @@ class Place:
         }
 
     @property
+    def schedules(self) -> "Schedules | None":
+        """The schedules that the worker of this place declares."""
+        count, _, cron = os.environ.get(DECLARED, "").partition(" ")
+        return Schedules(int(count), cron) if count else None
+
+    @property
     def bodies(self) -> Path:
         """The file in which each body writes down when it began."""
         return self.folder / "bodies"
@@ -81,6 +93,14 @@ class Place:
     def stamps(self) -> Path:
         """The socket to which a body sends how long it was awaited."""
         return self.folder / "stamps"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """So many schedules of one cron expression in UTC, each of which calls `ran`."""
+
+    count: int
+    cron: str
 
 
 class Adapter(ABC):
@@ -108,6 +128,10 @@ class Adapter(ABC):
     def stamp(self, asked_at: int) -> None:
         """Enqueue a job that calls `stamped` with this moment."""
 
+    def schedule(self, schedules: Schedules) -> None:
+        """Store the schedules, or let the worker declare them: see `declare_in_worker`."""
+        raise Unsupported(f"it has no schedules, so not {schedules.count:,} of them")
+
     @abstractmethod
     def unfinished(self) -> int:
         """Return how many jobs have no stored end yet, or at least one while there are any."""
@@ -118,6 +142,11 @@ class Adapter(ABC):
 
     def close(self) -> None:  # noqa: B027 - not every client must be closed
         """Close the connections."""
+
+
+def declare_in_worker(schedules: Schedules) -> None:
+    """Tell the worker, by its environment, which schedules to declare."""
+    os.environ[DECLARED] = f"{schedules.count} {schedules.cron}"
 
 
 # What the bodies call, in the worker.
@@ -180,7 +209,7 @@ def measure_drain(adapter: Adapter, count: int, within: float) -> dict[str, Any]
             check(deadline, f"{_bodies_begun(adapter):,} of {count:,} jobs have begun")
             time.sleep(PAUSE)
         ended = time.monotonic_ns()
-    moments = [moment for (moment,) in MOMENT.iter_unpack(adapter.place.bodies.read_bytes())]
+    moments = _begun(adapter)
     return {"seconds": (ended - min(moments)) / NANOSECONDS, "bodies": len(moments)}
 
 
@@ -204,11 +233,33 @@ def measure_pick_up(adapter: Adapter, count: int, within: float) -> dict[str, An
     return {"milliseconds": found[WARM_UP:]}
 
 
+def measure_fires(adapter: Adapter, count: int, within: float) -> dict[str, Any]:
+    """Return the milliseconds from the moment at which all schedules are due to each body."""
+    adapter.clear()
+    adapter.place.bodies.unlink(missing_ok=True)
+    due = (int((time.time() + LEAD) / MINUTE) + 1) * MINUTE
+    try:
+        adapter.schedule(Schedules(count, f"{time.gmtime(due).tm_min} * * * *"))
+    except Unsupported as reason:
+        return {"unsupported": str(reason)}
+    due_at = time.monotonic_ns() + int((due - time.time()) * NANOSECONDS)
+    deadline = time.monotonic() + within
+    try:
+        with _worker(adapter) as check:
+            while _bodies_begun(adapter) < count:
+                check(deadline, f"{_bodies_begun(adapter):,} of {count:,} schedules have run")
+                time.sleep(PAUSE)
+    finally:
+        os.environ.pop(DECLARED, None)
+    return {"milliseconds": [(moment - due_at) / MILLISECONDS for moment in _begun(adapter)]}
+
+
 VERBS: dict[str, Callable[[Adapter, int, float], dict[str, Any]]] = {
     "enqueue": measure_enqueue,
     "bulk": measure_bulk,
     "drain": measure_drain,
     "pick-up": measure_pick_up,
+    "fires": measure_fires,
 }
 
 
@@ -244,6 +295,10 @@ def _bodies_begun(adapter: Adapter) -> int:
         return adapter.place.bodies.stat().st_size // MOMENT.size
     except FileNotFoundError:
         return 0
+
+
+def _begun(adapter: Adapter) -> list[int]:
+    return [moment for (moment,) in MOMENT.iter_unpack(adapter.place.bodies.read_bytes())]
 
 
 def _received(

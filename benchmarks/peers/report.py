@@ -50,7 +50,7 @@ def peer_table(found: Sequence[Measured]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("peer", "a job is"):
         table.add_column(name)
-    for name in ("enqueue/s", "bulk/s", "drain/s", "of jobs", "pick-up p50", "p99, ms"):
+    for name in ("enqueue/s", "bulk/s", "drain/s", "of jobs", "pick-up p50", "p99, ms", "fires, s"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in found:
         table.add_row(
@@ -62,6 +62,7 @@ def peer_table(found: Sequence[Measured]) -> Table:
             f"{each.drained:,}" if each.drain else "",
             f"{each.p50:.1f}" if each.latencies else "-",
             f"{each.p99:.1f}" if each.latencies else "-",
+            f"{max(each.fires) / 1000:.2f}" if each.fires else "-",
         )
     return table
 
@@ -80,6 +81,7 @@ def as_json(measured: Measured) -> dict[str, Any]:
         "drain": measured.drain,
         "drained": measured.drained,
         "latencies": measured.latencies,
+        "fires": measured.fires,
         "remarks": measured.remarks,
         "failure": measured.failure,
     }

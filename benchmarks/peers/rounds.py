@@ -9,6 +9,8 @@ from benchmarks.figures import percentile
 from benchmarks.peers.catalogue import Peer
 from benchmarks.peers.conversation import AdapterFailed, Conversation
 
+FIRES_WITHIN = 300.0
+"""Seconds that a peer has for its schedules; they are due within the first 80."""
 WITHIN = 90.0
 """Seconds that a peer has for one verb of one round."""
 GROWTH = 8
@@ -25,6 +27,8 @@ class Scale:
     jobs: int = 20_000
     """Of one drain, at most: a slow peer gets what it runs in `drain_seconds`, as its rate shows."""
     samples: int = 50
+    schedules: int = 1000
+    """Due at the same moment, once in the first round, because each peer waits for a full minute."""
     drain_seconds: float = 8.0
     trial: int = 300
     """Jobs of the first drain, which tries the rate of a peer and counts for nothing."""
@@ -40,6 +44,8 @@ class Measured:
     drain: list[float] = field(default_factory=list[float])
     latencies: list[float] = field(default_factory=list[float])
     """All samples of all rounds."""
+    fires: list[float] = field(default_factory=list[float])
+    """How late each of the schedules ran that were due at the same moment."""
     drained: int = 0
     """Jobs of one drain."""
     remarks: list[str] = field(default_factory=list[str])
@@ -130,9 +136,16 @@ def _take_pick_up(talk: Conversation, measured: Measured, scale: Scale) -> None:
     measured.latencies += talk.ask("pick-up", scale.samples, WITHIN)["milliseconds"]
 
 
+def _take_fires(talk: Conversation, measured: Measured, scale: Scale) -> None:
+    if scale.schedules and not measured.fires:
+        answer = talk.ask("fires", scale.schedules, FIRES_WITHIN)
+        measured.fires += answer.get("milliseconds", [])
+
+
 TAKES: Mapping[str, Callable[[Conversation, Measured, Scale], None]] = {
     "enqueue": _take_enqueue,
     "bulk": _take_bulk,
     "drain": _take_drain,
     "pick-up": _take_pick_up,
+    "fires": _take_fires,
 }

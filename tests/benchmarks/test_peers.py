@@ -12,11 +12,13 @@ from benchmarks.peers import conversation, environments
 from benchmarks.peers.catalogue import NOT_COMPARED, PEERS, Durability, Peer
 from benchmarks.peers.conversation import AdapterFailed, Conversation
 from benchmarks.peers.environments import InstallationFailed, python_of
-from benchmarks.peers.protocol import Place
+from benchmarks.peers.protocol import LEAD, Place
 from benchmarks.peers.report import as_json, budgets, peer_table
 from benchmarks.peers.rounds import Measured, Scale, measure
 
-TINY = Scale(rounds=2, singles=5, bulk=20, jobs=20, samples=3, drain_seconds=0.1, trial=5)
+TINY = Scale(
+    rounds=2, singles=5, bulk=20, jobs=20, samples=3, schedules=4, drain_seconds=0.1, trial=5
+)
 FAKE = "tests.benchmarks.fake_peer"
 
 
@@ -31,7 +33,7 @@ def talk_to(peer: Peer, folder: Path) -> Conversation:
 
 
 def measured(name: str, drain: float, *requirements: str, enqueue: float = 10.0) -> Measured:
-    return Measured(peer(name, *requirements), [enqueue], [5.0], [drain], [1.0, 2.0], 20)
+    return Measured(peer(name, *requirements), [enqueue], [5.0], [drain], [1.0, 2.0], drained=20)
 
 
 def test_peers_take_turns_and_one_that_fails_is_left_out(tmp_path: Path) -> None:
@@ -41,9 +43,12 @@ def test_peers_take_turns_and_one_that_fails_is_left_out(tmp_path: Path) -> None
     assert len(works.enqueue) == len(works.bulk) == len(works.drain) == 2
     assert len(works.latencies) == 6
     assert 0 < works.p50 <= works.p99
+    assert len(works.fires) == 4
+    assert all(-LEAD * 1000 - 60_000 <= late <= -LEAD * 1000 + 5_000 for late in works.fires)
     assert not works.failure
     assert not works.remarks
     assert no_bulk.bulk == []
+    assert no_bulk.fires == []
     assert len(no_bulk.drain) == 2
     assert "raises, enqueue: ValueError: no such queue" in raises.failure
     assert raises.drain == []

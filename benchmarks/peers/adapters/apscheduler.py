@@ -7,8 +7,9 @@ import psycopg
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.cron import CronTrigger
 
-from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from benchmarks.peers.protocol import Adapter, Place, Schedules, ran, stamped
 
 POLL = 0.005
 """Seconds after which the worker looks again: a scheduler does not see what another process adds."""
@@ -39,6 +40,11 @@ class ApSchedulerAdapter(Adapter):
 
     def stamp(self, asked_at: int) -> None:
         self._scheduler.add_job(stamped, args=[asked_at], **OPTIONS)
+
+    def schedule(self, schedules: Schedules) -> None:
+        for _ in range(schedules.count):
+            trigger = CronTrigger.from_crontab(schedules.cron, timezone="UTC")
+            self._scheduler.add_job(ran, trigger, **OPTIONS)
 
     def unfinished(self) -> int:
         (count,) = self._connection.execute("SELECT count(*) FROM apscheduler_jobs").fetchone()

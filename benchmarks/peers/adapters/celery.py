@@ -4,9 +4,10 @@ import sys
 
 import celery
 import psycopg
+from celery.schedules import crontab
 from redis import Redis
 
-from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from benchmarks.peers.protocol import Adapter, Place, Schedules, declare_in_worker, ran, stamped
 
 PLACE = Place.from_environment()
 RESULTS = PLACE.variant == "results"
@@ -21,6 +22,13 @@ app.conf.update(
 if RESULTS:
     address = PLACE.database.replace("postgresql:", "postgresql+psycopg:")
     app.conf.update(result_backend=f"db+{address}", database_short_lived_sessions=False)
+
+
+if PLACE.schedules is not None:
+    times = crontab(minute=PLACE.schedules.cron.partition(" ")[0])
+    app.conf.beat_schedule = {
+        str(number): {"task": "noop", "schedule": times} for number in range(PLACE.schedules.count)
+    }
 
 
 @app.task(name="noop")
@@ -53,6 +61,9 @@ class CeleryAdapter(Adapter):
     def stamp(self, asked_at: int) -> None:
         stamp.delay(asked_at)
 
+    def schedule(self, schedules: Schedules) -> None:
+        declare_in_worker(schedules)
+
     def unfinished(self) -> int:
         if not RESULTS:
             return self._redis.llen("celery")
@@ -66,7 +77,8 @@ class CeleryAdapter(Adapter):
         pool = ["--pool", "prefork", "--concurrency", "1"]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command = [sys.executable, *application, "worker", "--loglevel", "WARNING"]
-        return [*command, *pool, *quiet]
+        beat = ["--beat", "--schedule", str(self.place.folder / "beat")]
+        return [*command, *pool, *quiet, *(beat if PLACE.schedules else [])]
 
     def close(self) -> None:
         self._redis.close()

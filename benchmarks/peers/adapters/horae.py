@@ -6,7 +6,7 @@ import sys
 
 import psycopg
 
-from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from benchmarks.peers.protocol import Adapter, Place, Schedules, ran, stamped
 from horae import Horae
 from horae.storage.engine import Database
 from horae.storage.migrations.runner import upgrade
@@ -37,6 +37,7 @@ async def stamp(asked_at: int) -> None:
 
 class HoraeAdapter(Adapter):
     def prepare(self) -> None:
+        self._roles = "worker"
         with contextlib.closing(Database(ADDRESS)) as database:
             upgrade(database)
         if self.place.variant == "sqlite":
@@ -48,8 +49,11 @@ class HoraeAdapter(Adapter):
         if self.place.variant == "sqlite":
             self._connection.execute("DELETE FROM horae_job_attempts")
             self._connection.execute("DELETE FROM horae_jobs")
+            self._connection.execute("DELETE FROM horae_schedules")
         else:
-            self._connection.execute("TRUNCATE horae_jobs, horae_job_attempts CASCADE")
+            self._connection.execute(
+                "TRUNCATE horae_jobs, horae_job_attempts, horae_schedules CASCADE"
+            )
 
     def enqueue(self, count: int) -> None:
         for _ in range(count):
@@ -61,13 +65,18 @@ class HoraeAdapter(Adapter):
     def stamp(self, asked_at: int) -> None:
         app.jobs.start(stamp, asked_at=asked_at)
 
+    def schedule(self, schedules: Schedules) -> None:
+        self._roles = "worker,scheduler"
+        for number in range(schedules.count):
+            app.schedules.add(noop, name=f"fire {number}", cron=schedules.cron, timezone="UTC")
+
     def unfinished(self) -> int:
         (count,) = self._connection.execute(UNFINISHED).fetchone()
         return count
 
     def worker(self) -> list[str]:
         application = "benchmarks.peers.adapters.horae:app"
-        return [sys.executable, "-m", "horae", "run", application, "--roles", "worker"]
+        return [sys.executable, "-m", "horae", "run", application, "--roles", self._roles]
 
     def close(self) -> None:
         with contextlib.closing(self._connection):

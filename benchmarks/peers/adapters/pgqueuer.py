@@ -8,7 +8,7 @@ from pgqueuer import PgQueuer
 from pgqueuer.db import AsyncpgDriver
 from pgqueuer.queries import Queries
 
-from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from benchmarks.peers.protocol import Adapter, Place, Schedules, declare_in_worker, ran, stamped
 
 BATCH = 100
 """Jobs of one claim; its default is 10."""
@@ -20,7 +20,7 @@ class PgQueuerAdapter(Adapter):
         self._runner.run(self._connect())
 
     def clear(self) -> None:
-        tables = "pgqueuer, pgqueuer_log"
+        tables = "pgqueuer, pgqueuer_log, pgqueuer_schedules"
         self._runner.run(self._connection.execute(f"TRUNCATE {tables}"))
 
     def enqueue(self, count: int) -> None:
@@ -32,6 +32,9 @@ class PgQueuerAdapter(Adapter):
 
     def stamp(self, asked_at: int) -> None:
         self._runner.run(self._queries.enqueue("stamp", str(asked_at).encode()))
+
+    def schedule(self, schedules: Schedules) -> None:
+        declare_in_worker(schedules)
 
     def unfinished(self) -> int:
         return self._runner.run(self._connection.fetchval("SELECT count(*) FROM pgqueuer"))
@@ -57,6 +60,13 @@ async def _work() -> None:
     @queuer.entrypoint("stamp")
     async def stamp(job: object) -> None:
         stamped(int(job.payload))
+
+    async def fire(_schedule: object) -> None:
+        ran()
+
+    schedules = Place.from_environment().schedules
+    for number in range(schedules.count if schedules else 0):
+        queuer.schedule(f"fire-{number}", schedules.cron)(fire)
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, queuer.shutdown.set)

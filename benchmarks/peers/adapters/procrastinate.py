@@ -5,7 +5,7 @@ import asyncio
 import procrastinate
 import psycopg
 
-from benchmarks.peers.protocol import Adapter, Place, ran, stamped
+from benchmarks.peers.protocol import Adapter, Place, Schedules, declare_in_worker, ran, stamped
 
 CONCURRENCY = 20
 
@@ -22,6 +22,12 @@ async def noop() -> None:
 @app.task(name="stamp")
 async def stamp(asked_at: int) -> None:
     stamped(asked_at)
+
+
+@app.task(name="fire")
+async def fire(timestamp: int) -> None:
+    del timestamp
+    ran()
 
 
 class ProcrastinateAdapter(Adapter):
@@ -43,6 +49,9 @@ class ProcrastinateAdapter(Adapter):
     def stamp(self, asked_at: int) -> None:
         stamp.defer(asked_at=asked_at)
 
+    def schedule(self, schedules: Schedules) -> None:
+        declare_in_worker(schedules)
+
     def unfinished(self) -> int:
         query = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
         (count,) = self._connection.execute(query).fetchone()
@@ -54,6 +63,9 @@ class ProcrastinateAdapter(Adapter):
 
 
 async def _work() -> None:
+    schedules = Place.from_environment().schedules
+    for number in range(schedules.count if schedules else 0):
+        app.periodic(cron=schedules.cron, periodic_id=str(number))(fire)
     async with app.open_async():
         await app.run_worker_async(concurrency=CONCURRENCY)
 
