@@ -79,10 +79,10 @@ class Place:
         }
 
     @property
-    def schedules(self) -> "Schedules | None":
-        """The schedules that the worker of this place declares."""
-        count, _, cron = os.environ.get(DECLARED, "").partition(" ")
-        return Schedules(int(count), cron) if count else None
+    def schedules(self) -> "Schedules":
+        """The schedules that the worker of this place declares, if any."""
+        count, _, cron = os.environ.get(DECLARED, "0").partition(" ")
+        return Schedules(int(count), cron)
 
     @property
     def bodies(self) -> Path:

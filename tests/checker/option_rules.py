@@ -12,6 +12,8 @@ from tests.checker.tables import Job, Tables, shown
 
 COMMIT: Final = 1_000_000
 """Microseconds by which a job may seem to be created before the end of another one whose commit it waited for."""
+WRITTEN_WITHIN: Final = 1_000_000
+"""Microseconds for which the write of an end may wait; a begin that is reckoned from the end is as much too late."""
 EXPIRED: Final = "expired:"
 """How the error of a job begins that was failed because it had not begun in time."""
 
@@ -53,10 +55,6 @@ def counted(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:
                 yield f"{job}: the {before.outcome} attempt {before.attempt} counts: the next one is {after.attempt}"
             if before.outcome not in UNCOUNTED and after.attempt == before.attempt:
                 yield f"{job}: attempt {before.attempt} {before.outcome}, and the next one has the same number"
-
-
-WRITTEN_WITHIN: Final = 1_000_000
-"""Microseconds for which the write of an end may wait; a begin that is reckoned from the end is as much too late."""
 
 
 def expires(tables: Tables, log: BodyLog, settings: Settings) -> Iterator[str]:

@@ -24,7 +24,7 @@ if RESULTS:
     app.conf.update(result_backend=f"db+{address}", database_short_lived_sessions=False)
 
 
-if PLACE.schedules is not None:
+if PLACE.schedules.count:
     times = crontab(minute=PLACE.schedules.cron.partition(" ")[0])
     app.conf.beat_schedule = {
         str(number): {"task": "noop", "schedule": times} for number in range(PLACE.schedules.count)
@@ -78,7 +78,7 @@ class CeleryAdapter(Adapter):
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command = [sys.executable, *application, "worker", "--loglevel", "WARNING"]
         beat = ["--beat", "--schedule", str(self.place.folder / "beat")]
-        return [*command, *pool, *quiet, *(beat if PLACE.schedules else [])]
+        return [*command, *pool, *quiet, *(beat if PLACE.schedules.count else [])]
 
     def close(self) -> None:
         self._redis.close()

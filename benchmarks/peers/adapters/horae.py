@@ -37,7 +37,6 @@ async def stamp(asked_at: int) -> None:
 
 class HoraeAdapter(Adapter):
     def prepare(self) -> None:
-        self._roles = "worker"
         with contextlib.closing(Database(ADDRESS)) as database:
             upgrade(database)
         if self.place.variant == "sqlite":
@@ -46,6 +45,7 @@ class HoraeAdapter(Adapter):
             self._connection = psycopg.connect(self.place.database, autocommit=True)
 
     def clear(self) -> None:
+        self._roles = "worker"
         if self.place.variant == "sqlite":
             self._connection.execute("DELETE FROM horae_job_attempts")
             self._connection.execute("DELETE FROM horae_jobs")

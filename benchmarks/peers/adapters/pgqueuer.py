@@ -65,7 +65,7 @@ async def _work() -> None:
         ran()
 
     schedules = Place.from_environment().schedules
-    for number in range(schedules.count if schedules else 0):
+    for number in range(schedules.count):
         queuer.schedule(f"fire-{number}", schedules.cron)(fire)
 
     loop = asyncio.get_running_loop()

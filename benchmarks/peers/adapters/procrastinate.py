@@ -64,7 +64,7 @@ class ProcrastinateAdapter(Adapter):
 
 async def _work() -> None:
     schedules = Place.from_environment().schedules
-    for number in range(schedules.count if schedules else 0):
+    for number in range(schedules.count):
         app.periodic(cron=schedules.cron, periodic_id=str(number))(fire)
     async with app.open_async():
         await app.run_worker_async(concurrency=CONCURRENCY)
