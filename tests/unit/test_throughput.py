@@ -24,7 +24,7 @@ def test_nothing_is_expected_before_bodies_have_ended() -> None:
 
 
 @given(slots=SLOTS)
-def test_one_short_body_lets_expect_few(slots: int) -> None:
+def test_little_is_expected_after_one_short_body(slots: int) -> None:
     throughput = Throughput(slots, TIMING)
     after(throughput, 1, 0.0001)
     assert throughput.expected <= 2 * slots
@@ -48,7 +48,7 @@ def test_ten_short_bodies_are_enough_for_a_large_claim_however_slow_the_claim_wa
     assert throughput.expected >= 800
 
 
-def test_long_bodies_that_end_together_let_expect_few() -> None:
+def test_little_is_expected_after_long_bodies_that_end_together() -> None:
     throughput = Throughput(10, TIMING)
     for _ in range(10):
         throughput.count(1000.0, 1001.0)
