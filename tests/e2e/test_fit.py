@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import Connection, update
 
+from horae.storage.engine import read_clock
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation
 from horae.storage.jobs.creation import JobRow
-from horae.storage.jobs.search.searching import moment_in
 from horae.storage.jobs.tables import jobs
 from horae.storage.schedules import tables
 from tests.e2e.application import LONG_NAME
@@ -77,7 +77,7 @@ def fill(node: Served, database: Database) -> None:
     post(node, f"queues/{LONG_NAME}_queue/pause/", note=note)
     schedules = {each["name"]: each["id"] for each in node.read("schedules/")["schedules"]}
     post(node, f"schedules/{schedules['back_up']}/pause/", note=note)
-    now = database.autocommit(moment_in, 0.0)
+    now = database.autocommit(read_clock)
     database.transact(write_history, now, Random(4))
     database.transact(give_up, schedules["refresh_rates"])
     late = node.begin(LONG_NAME)  # after the history, so that it is the first one in the list
@@ -92,7 +92,7 @@ def fill(node: Served, database: Database) -> None:
 
 def fall_behind(connection: Connection) -> None:
     """Add a queue whose only job has waited since noon for a node that knows its type."""
-    noon = moment_in(connection, 0.0).replace(hour=0, minute=0) - timedelta(hours=12)
+    noon = read_clock(connection).replace(hour=0, minute=0) - timedelta(hours=12)
     row = JobRow(type="unknown", queue=BEHIND, priority=0, params=None)
     waiting = creation.add(connection, row).id
     connection.execute(update(jobs).where(jobs.c.id == waiting).values(run_at=noon))

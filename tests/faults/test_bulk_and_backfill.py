@@ -12,8 +12,7 @@ from sqlalchemy import text
 
 from horae import Horae, StartOptions
 from horae.domain.jobs import JobState
-from horae.storage.engine import Database
-from horae.storage.schedules import reading
+from horae.storage.engine import Database, read_clock
 from tests.harness.applications import rows, url_of
 from tests.harness.checked import findings
 from tests.harness.fault_application import SCHEMA, fault_application
@@ -70,7 +69,7 @@ def test_a_change_of_many_jobs_goes_on_after_its_node_was_killed(
 def test_past_times_are_run_once_although_nodes_are_killed(
     horae: Horae, database: Database, tmp_path: Path
 ) -> None:
-    end = database.autocommit(reading.now).replace(minute=0, second=0, microsecond=0)
+    end = database.autocommit(read_clock).replace(minute=0, second=0, microsecond=0)
     schedule = horae.schedules.add(
         "threaded", cron="0 * * * *", config={"seed": 1}, overlap="allow_all", name="hourly"
     )

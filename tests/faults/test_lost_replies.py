@@ -68,7 +68,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
 ONLY_ON: Final = {
     "DatabaseMembership": POSTGRESQL,
     "FileMembership": SQLITE,
-    "Sweeper._watch_clock:doctor.clock": POSTGRESQL,
+    "Sweeper._watch_clock:read_clock": POSTGRESQL,
 }
 """Classes and functions that call only one kind of database."""
 

@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias, cast
@@ -32,7 +32,7 @@ from horae.client.operations import Depth, depths
 from horae.domain.jobs import ENDED
 from horae.runtime.components import Components
 from horae.runtime.node import living, look
-from horae.storage.engine import unreadable_rows
+from horae.storage.engine import read_clock, unreadable_rows
 from horae.storage.operations import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS, metrics
 from horae.storage.queues import QueueView, queues
 from horae.storage.schedules import health
@@ -280,11 +280,10 @@ class Metrics(Collector):
 
     def _count_ended(self) -> None:
         database = self._components.database
-        until = database.autocommit(metrics.horizon, self._limits.counted_after)
+        # All ends before this moment are visible.
+        until = database.autocommit(read_clock) - timedelta(seconds=self._limits.counted_after)
         if self._since is None:
-            elapsed = time.monotonic() - self._begun
-            before = self._limits.counted_after + elapsed
-            self._since = database.autocommit(metrics.horizon, before)
+            self._since = until - timedelta(seconds=time.monotonic() - self._begun)
         if until > self._since:
             for tally in database.autocommit(metrics.tallies, self._since, until):
                 label = self._label(tally.type)

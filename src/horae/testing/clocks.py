@@ -11,9 +11,8 @@ from datetime import datetime
 from typing_extensions import override
 
 from horae.domain.times import EPOCH, MICROSECOND
-from horae.storage.engine import Database, clock_replaced
+from horae.storage.engine import Database, clock_replaced, read_clock
 from horae.storage.operations import temporary
-from horae.storage.schedules import reading
 
 
 class SetClock(ABC):
@@ -24,7 +23,7 @@ class SetClock(ABC):
 
     def now(self) -> datetime:
         """Return what the statements of the database see as the present."""
-        return self._database().autocommit(reading.now)
+        return self._database().autocommit(read_clock)
 
     @abstractmethod
     def set(self, moment: datetime) -> None:

@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 
 from horae.client.audit import groups, jobs, key_limits, queue_limits, schedules, stuck
 from horae.client.audit.finding import Audit, AuditReport
+from horae.storage.engine import read_clock
 from horae.storage.nodes import NodeView
-from horae.storage.operations import invariants
 
 CHECKS: Final[Sequence[Callable[[Audit], None]]] = (
     schedules.check,
@@ -44,7 +44,7 @@ def audit(
     `alive`: the nodes that are alive; `keep`: how long ended jobs are kept; `since`: how far back
     to look; `unevenly_kept`: the types that say themselves how long their jobs are kept.
     """
-    now = invariants.now(connection)
+    now = read_clock(connection)
     begin = now - since if isinstance(since, timedelta) else since
     run = Audit(connection, begin, now, alive, keep, unevenly_kept)
     for check in CHECKS:

@@ -15,7 +15,7 @@ from horae.client.doctor.finding import (
 from horae.domain.jobs import JobState
 from horae.errors import DatabaseReadOnly, DatabaseUnavailable
 from horae.sentences import Sentence, SentenceCode, counted
-from horae.storage.engine import DATABASE_ERRORS, Database, unreadable_rows
+from horae.storage.engine import DATABASE_ERRORS, Database, read_clock, unreadable_rows
 from horae.storage.engine.connections import pooler
 from horae.storage.jobs import JobFilter, reading
 from horae.storage.migrations import MigrationStatus, runner
@@ -39,9 +39,9 @@ def check_connection(database: Database) -> Finding:
     began = time.monotonic()
     try:
         database.check_file(now=True)
-        database.autocommit(doctor.clock)
+        database.autocommit(read_clock)
         opened = time.monotonic()
-        database.autocommit(doctor.clock)
+        database.autocommit(read_clock)
     except DatabaseReadOnly as error:
         return problem(
             "connection",
@@ -164,7 +164,7 @@ def check_clock(database: Database) -> Finding:
     if database.is_file:
         return ok("clock", "the database uses this machine's clock")
     before = time.time()
-    there = database.autocommit(doctor.clock).timestamp()
+    there = database.autocommit(read_clock).timestamp()
     return clock_finding(there - (before + time.time()) / 2)
 
 

@@ -14,11 +14,10 @@ from horae.guarded_log import guarded_log
 from horae.live import LiveStore
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode, rounded
-from horae.storage.engine import LATEST, Database
+from horae.storage.engine import LATEST, Database, read_clock
 from horae.storage.jobs import waiting_reason
 from horae.storage.operations import change_log
 from horae.storage.queues import everything
-from horae.storage.schedules import now as now_of_database
 from horae.types import Registry
 
 log = guarded_log("horae.jobs")
@@ -40,7 +39,7 @@ def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -
 
 def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Why:
     waiting = waiting_reason.read_waiting(connection, job)
-    now = now_of_database(connection)
+    now = read_clock(connection)
     starts_at, reckoned = _estimate(connection, job, waiting, now)
     # When it fails if it has not begun, as far as this program can know.
     ends = [] if job.expires_at is None else [job.expires_at]

@@ -97,7 +97,14 @@ from horae.errors import (
 from horae.live import LiveStore
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Reads, SameDatabase, conflicts_as_busy, repeatable
+from horae.storage.engine import (
+    Database,
+    Reads,
+    SameDatabase,
+    conflicts_as_busy,
+    read_clock,
+    repeatable,
+)
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs import JobFilter, PastAttempt, logs, owed_hooks, reading, rescheduling
 from horae.storage.jobs.groups import groups
@@ -1124,9 +1131,10 @@ class Jobs:
                 SentenceCode.VALUE_RUN_AT_OR_DELAY,
             )
         given = StartOptions(run_at=run_at, delay=delay)
-        when = given.run_at or self._database.autocommit(
-            searching.moment_in, given.delay_seconds or 0.0
-        )
+        when = given.run_at
+        if when is None:
+            after = timedelta(seconds=given.delay_seconds or 0.0)
+            when = self._database.autocommit(read_clock) + after
         return self._change_many(
             bulk_order(BulkAction.RESCHEDULE, which, run_at=when), preview=preview
         )

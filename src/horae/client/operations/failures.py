@@ -17,8 +17,7 @@ from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest, NotFound
 from horae.quoting import did_you_mean, quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Reads
-from horae.storage.jobs.search.searching import moment_in
+from horae.storage.engine import Reads, read_clock
 from horae.storage.operations import RecentDeployment, failures
 
 DEFAULT_PERIOD: Final = timedelta(hours=24)
@@ -91,7 +90,7 @@ def failures_since(
                 SentenceCode.DEPLOYMENT_MISSING,
                 deployment=deployment,
             )
-        now = reads.autocommit(moment_in, 0.0)
+        now = reads.autocommit(read_clock)
         length = min(now - chosen.at + length, LONGEST_PERIOD)
     read = reads.autocommit(failures.read, length.total_seconds())
     found = [each for each in read.found if job_type is None or each.type == job_type]

@@ -25,11 +25,11 @@ from horae.client.doctor import (
 from horae.client.jobs import BodyWaits
 from horae.domain.jobs import Field, JobState, written_term
 from horae.sentences import Sentence, SentenceCode, counted
-from horae.storage.engine import Database, Reads, unreadable_rows
+from horae.storage.engine import Database, Reads, read_clock, unreadable_rows
 from horae.storage.jobs import LeftoverJobs, owed_hooks, reading
 from horae.storage.migrations import runner
 from horae.storage.nodes import NodeView
-from horae.storage.operations import Minute, TypeCounts, doctor, overview
+from horae.storage.operations import Minute, TypeCounts, overview
 from horae.storage.queues import QueueView, queues
 from horae.types import Routes
 
@@ -128,7 +128,7 @@ def take(
     )
     wrong = sum(each.level is Level.PROBLEM for each in problems)
     return Overview(
-        at=database.autocommit(doctor.clock),
+        at=database.autocommit(read_clock),
         states={**dict.fromkeys(JobState, 0), **reads.autocommit(reading.counts)},
         ready=sum(queue.due for queue in waiting if not queue.is_paused),
         throughput=reads.autocommit(overview.throughput),

@@ -32,7 +32,7 @@ from horae.domain.schedules import Activated, DisabledReason
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database
+from horae.storage.engine import Database, read_clock
 from horae.storage.outcomes import cancelling
 from horae.storage.queues import check_backend_types, declared_queues
 from horae.storage.schedules import (
@@ -206,7 +206,7 @@ class Deployments:
         return result
 
     def _today(self) -> date:
-        return self._database.autocommit(reading.now).date()
+        return self._database.autocommit(read_clock).date()
 
     def _notify(self) -> None:
         self._wakeup.send(Hint(HintKind.SCHEDULES))

@@ -14,7 +14,7 @@ from horae.client.schedules.views import views_of
 from horae.domain.jobs import JobState
 from horae.domain.schedules import ON_TIME_WITHIN, Decision, Reason
 from horae.domain.schedules.why import undecided
-from horae.storage.engine import Reads
+from horae.storage.engine import Reads, read_clock
 from horae.storage.schedules import lanes, reading
 from horae.storage.schedules.lanes import LaneRow
 
@@ -93,7 +93,7 @@ def lanes_of(reads: Reads, schedule_ids: Collection[int], hours: int) -> Schedul
     Each takes a bounded statement, all on one connection.
     """
     stored = reads.autocommit(reading.by_ids, schedule_ids)
-    now = stored[0].now if stored else reads.autocommit(reading.now)
+    now = stored[0].now if stored else reads.autocommit(read_clock)
     period = timedelta(hours=hours)
     start, end = now - period, now + period / AHEAD
     views = views_of(reads, stored)

@@ -33,7 +33,7 @@ from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, 
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.storage.engine import Database, Reads, Statement
+from horae.storage.engine import Database, Reads, Statement, read_clock
 from horae.storage.schedules import (
     AppliedPlan,
     FailedRun,
@@ -423,7 +423,7 @@ class Schedules:
         if whole_number("count", count, 1) > MOST_TIMES:
             raise InvalidRequest(f"count is {count:,}, expected at most {MOST_TIMES}")
         check_options(options, TriggerKeywords)
-        now = self._database.autocommit(reading.now) if after is None else after
+        now = self._database.autocommit(read_clock) if after is None else after
         return preview_of({**options, "exclude": exclude}, self._registry, now, count)
 
     def errors(self, reference: Reference | None = None, *, limit: int = 100) -> FailedRuns:
@@ -457,7 +457,7 @@ class Schedules:
         """Ask the calendar functions of a definition for their days."""
         if not wanted.rules.exclude:
             return wanted
-        today = self._database.autocommit(reading.now).date()
+        today = self._database.autocommit(read_clock).date()
         return replace(wanted, rules=with_calendar_days(wanted.rules, self._registry, today, known))
 
     def _check_startable(self, kind: JobType[Any], wanted: Definition | StoredSchedule) -> None:

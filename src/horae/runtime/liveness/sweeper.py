@@ -31,12 +31,11 @@ from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine import is_transient
+from horae.storage.engine import is_transient, read_clock
 from horae.storage.engine.sqlite import opening
 from horae.storage.jobs import logs, premature, reading
 from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.nodes import nodes
-from horae.storage.operations import doctor
 from horae.storage.outcomes import OverdueJob, run_ending, time_limits
 from horae.storage.schedules import AppliedPlan, clock_setbacks
 
@@ -279,7 +278,7 @@ class Sweeper:
         if self._database.is_file:  # the clock of SQLite is that of this process
             now = EPOCH + opening.now() * MICROSECOND
         else:
-            now = await self._database.autocommit_async(doctor.clock)
+            now = await self._database.autocommit_async(read_clock)
         if self._elapsed.observe(now, time.monotonic()):
             self._jobs_may_wait = self._schedules_may_wait = True
             self._signals.schedules_changed.send(())

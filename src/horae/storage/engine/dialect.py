@@ -460,6 +460,14 @@ def json_moment(connection: Connection, moment: datetime | None) -> int | str | 
     return (moment - EPOCH) // MICROSECOND if is_number else moment.isoformat()
 
 
+_CLOCK: Final = select(database_now())
+
+
+def read_clock(connection: Connection) -> datetime:
+    """Return the time of the database's clock."""
+    return connection.execute(_CLOCK).scalar_one()
+
+
 def keeps_rows_in_order(connection: Connection) -> bool:
     """Return whether a table is stored in the order of its ids; PostgreSQL's are in no order."""
     return connection.dialect.name == SQLITE

@@ -151,12 +151,6 @@ STARTED: Final = (
     .where(IS_HELD, jobs.c.state == JobState.STARTED)
     .order_by(jobs.c.started_at, jobs.c.id)
 )
-CLOCK: Final = select(database_now())
-
-
-def clock(connection: Connection) -> datetime:
-    """Return the time of the database's clock."""
-    return connection.execute(CLOCK).scalar_one()
 
 
 def server(connection: Connection) -> Server:

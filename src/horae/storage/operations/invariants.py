@@ -1,7 +1,6 @@
 """The rows that `horae audit` checks against invariants, streamed within one snapshot."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -20,7 +19,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import HARD, OF_SCHEDULE, JobState, WaitsFor
-from horae.storage.engine import UNREADABLE, Instant, database_now
+from horae.storage.engine import UNREADABLE, Instant
 from horae.storage.jobs import (
     IS_HELD,
     IS_READY,
@@ -45,7 +44,6 @@ _since: Any = bindparam("since", type_=Instant())
 _ended: Final = jobs.c.state.in_([JobState.FINISHED, JobState.FAILED, JobState.CANCELLED])
 _recent: Final = or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= _since)
 
-NOW: Final = select(database_now())
 
 columns_of_schedules: Any = (
     schedules,
@@ -417,11 +415,6 @@ ENDED_RUNS: Final = (
     )
     .order_by(schedules.c.id)
 )
-
-
-def now(connection: Connection) -> datetime:
-    """Return the time of the database's clock."""
-    return connection.execute(NOW).scalar_one()
 
 
 def stream(

@@ -8,7 +8,6 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, bindparam, case, func, select
 
 from horae.domain.jobs import JobState
-from horae.storage.engine import seconds_from_now
 from horae.storage.jobs import jobs
 from horae.storage.operations.overview import DURATION, LATE_BY, PICK_UP, TICK_OF_JOB
 from horae.storage.schedules.tables import ticks
@@ -78,12 +77,6 @@ LATENESS: Final = (
     .where(*_ended)
     .group_by(jobs.c.type)
 )
-HORIZON: Final = select(seconds_from_now("seconds"))
-
-
-def horizon(connection: Connection, seconds: float) -> datetime:
-    """Return the moment `seconds` ago, before which all ends are visible."""
-    return connection.execute(HORIZON, {"seconds": -seconds}).scalar_one()
 
 
 def tallies(connection: Connection, since: datetime, until: datetime) -> list[Tally]:

@@ -21,7 +21,7 @@ from horae.storage.schedules.plan_writing import (
     apply_plans,
     snapshot_if_readable,
 )
-from horae.storage.schedules.reading import OpenRuns, ScheduleFilter, ids_by_name, now
+from horae.storage.schedules.reading import OpenRuns, ScheduleFilter, ids_by_name
 from horae.storage.schedules.rows import (
     UNREADABLE,
     FailedRun,
@@ -62,7 +62,6 @@ __all__ = [
     "backfill_times",
     "change_of",
     "ids_by_name",
-    "now",
     "rules_as_values",
     "rules_from",
     "rules_of",

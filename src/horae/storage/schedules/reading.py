@@ -61,7 +61,6 @@ ALL: Final = select(*_COLUMNS).select_from(
     schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
 )
 """Schedules with their statistics, as `stored` reads them."""
-NOW: Final = select(database_now())
 BY_IDS: Final = ALL.where(member_of(schedules.c.id, "ids"))
 WITH_OPTIONS: Final = ALL.where(
     or_(
@@ -188,12 +187,6 @@ def schedules_in(
 ) -> list[StoredSchedule]:
     """Return the schedules that a statement finds, one like `ALL`; unreadable ones are left out."""
     return readable(schedules.name, connection.execute(statement, values), stored)
-
-
-def now(connection: Connection) -> datetime:
-    """Return the time of the database's clock."""
-    moment: datetime = connection.execute(NOW).scalar_one()
-    return moment
 
 
 def find(connection: Connection, reference: int | str) -> int | None:

@@ -23,10 +23,10 @@ from horae.domain.jobs import (
 )
 from horae.errors import DuplicateJob, InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
+from horae.storage.engine import read_clock
 from horae.storage.jobs import Contended, JobRow, creation, duplicates, reading
 from horae.storage.jobs.groups import Dependency, dependencies
 from horae.storage.outcomes import cancelling, follow_ups
-from horae.storage.schedules import now as now_of_database
 from horae.types import JobType
 
 REPLACED_BY: Final = "a later start of the same job"
@@ -73,7 +73,7 @@ class BeginsBeforeExpiry(StartRule):
 
     @override
     def guard(self, connection: Connection, row: JobRow) -> None:
-        now = now_of_database(connection)
+        now = read_clock(connection)
         if self.expires_at <= now:
             raise InvalidRequest(
                 f"expires {self.expires_at} is in the past: it is {now} by the clock of the"

@@ -65,6 +65,7 @@ from horae.storage.engine import (
     PerDatabase,
     database_now,
     keeps_rows_in_order,
+    read_clock,
     seconds_between,
     seconds_from_now,
 )
@@ -261,16 +262,11 @@ def _count_ended(
     }
 
 
-def moment_in(connection: Connection, seconds: float) -> datetime:
-    """Return the moment that is `seconds` from now, by the clock of the database."""
-    return connection.execute(select(seconds_from_now(seconds))).scalar_one()
-
-
 def dated_search(connection: Connection, search: Search | None) -> Search | None:
     """Return the search with moments in place of days such as yesterday."""
     if search is None or not has_days(search.query):
         return search
-    return replace(search, query=dated(search.query, moment_in(connection, 0.0)))
+    return replace(search, query=dated(search.query, read_clock(connection)))
 
 
 def _read_ranges(
