@@ -19,6 +19,9 @@ PATIENCE: Final = 1.0
 H = TypeVar("H", bound="HasLock")
 M = TypeVar("M")
 _of_the_parent: Final[list[object]] = []
+_built_in: Final = [os.getpid()]
+"""The process in which everything was built."""
+_noticing: Final = threading.Lock()
 
 
 class BuiltAnewInChild:
@@ -87,12 +90,21 @@ class lazy_property(Generic[H, M]):  # noqa: N801 - reads as the decorator that 
         """Return the value; compute it if no other thread has done so meanwhile."""
         if instance is None:
             return self
-        with instance.opening:
-            kept = vars(instance)
-            if self._name not in kept:
-                kept[self._name] = self._make(instance)
-            made: M = kept[self._name]
-            return made
+        _notice_fork()
+        kept = vars(instance)
+        made: M
+        try:
+            made = kept[self._name]
+        except KeyError:
+            with instance.opening:
+                if self._name not in kept:
+                    kept[self._name] = self._make(instance)
+                made = kept[self._name]
+        return made
+
+    def __set__(self, instance: H, value: M) -> None:
+        """Replace the value. With this method, Python calls `__get__` also for a kept value."""
+        vars(instance)[self._name] = value
 
 
 class ForkGate(BuiltAnewInChild):
@@ -144,6 +156,15 @@ def _begin_in_child() -> None:
             thing.begin_in_child()
         except Exception as error:  # noqa: BLE001 - the other objects must be built anew as well
             sys.excepthook(type(error), error, error.__traceback__)
+    _built_in[0] = os.getpid()
+
+
+def _notice_fork() -> None:
+    """Begin again in a child that was forked without Python's hooks, as uWSGI forks its workers."""
+    if _built_in[0] != os.getpid():
+        with _noticing:
+            if _built_in[0] != os.getpid():  # no other thread of the child has done so
+                _begin_in_child()
 
 
 SQLITE_GATE: Final = ForkGate()

@@ -1,5 +1,6 @@
 """A forked child starts jobs, whatever the threads of its parent were doing: they do not exist in the child."""
 
+import ctypes
 import gc
 import os
 import signal
@@ -45,9 +46,9 @@ def held() -> Iterator[Held]:
     held.release.set()
 
 
-def child_does(work: Callable[[], object]) -> bool:
+def child_does(work: Callable[[], object], fork: Callable[[], int] = os.fork) -> bool:
     """Whether `work` ends well in a child; one that hangs is ended by its alarm."""
-    if (child := os.fork()) == 0:
+    if (child := fork()) == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
@@ -204,3 +205,25 @@ def test_after_a_node_whose_loop_is_closed(horae: Horae, capfd: pytest.CaptureFi
     finally:
         gc.enable()
     assert "begin_in_child" not in capfd.readouterr().err
+
+
+def test_a_fork_that_runs_no_hooks(database: Database) -> None:
+    """uWSGI forks so. Processes that share a connection read each other's answers."""
+    horae = Horae(database.url.render_as_string(hide_password=False))
+
+    @horae.job
+    def nothing() -> None: ...
+
+    def connection() -> object:
+        return horae.components.database.autocommit(lambda used: used.connection.dbapi_connection)
+
+    def start_on_own_connection() -> None:
+        horae.jobs.start(nothing)
+        assert connection() is not of_the_parent
+
+    horae.jobs.start(nothing)
+    of_the_parent = connection()
+    assert child_does(start_on_own_connection, ctypes.PyDLL(None).fork)
+    assert connection() is of_the_parent
+    assert len(rows(horae, "SELECT id FROM horae_jobs")) == 2
+    horae.close()
