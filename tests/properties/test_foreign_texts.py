@@ -17,6 +17,7 @@ from horae.domain.backoff import Backoff
 from horae.domain.jobs.job import Claim, JobId
 from horae.domain.jobs.progress import check_label
 from horae.domain.names import LONGEST_NAME
+from horae.domain.storable import LARGEST_ID
 from horae.live.database import DatabaseLiveStore
 from horae.live.redis import read_report, report_text
 from horae.live.store import CancelRequest, LiveReport
@@ -24,7 +25,7 @@ from horae.runtime.bodies.finished_run import backoff_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.types.parameters.secret import secret_values
-from horae.wakeup.payload import LARGEST_ID, decode
+from horae.wakeup.payload import decode
 
 FIRST = JobId(1)
 NESTED = "[" * 3_000

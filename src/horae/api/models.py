@@ -16,15 +16,11 @@ from pydantic import (
 )
 
 from horae.domain.jobs import stored_text
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_ID, is_storable
 from horae.sentences import Sentence, SentenceCode, as_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-LARGEST_ID: Final = 2**63 - 1
-LONGEST_NOTE: Final = 2000
-"""Maximum number of characters of the note on why a queue or schedule is paused."""
 
 
 def _check_storable(text: str) -> str:

@@ -1,5 +1,5 @@
-"""Which texts every database can store and Python can read again: no NUL, no lone surrogate, no
-huge whole number.
+"""What every database can store and Python can read again: texts without a NUL, a lone surrogate or
+a huge whole number, and numbers that fit their columns.
 """
 
 import json
@@ -8,6 +8,10 @@ import sys
 from decimal import Decimal
 from typing import Final
 
+LARGEST_NUMBER: Final = 2**31 - 1
+"""The largest value of an INTEGER column, such as a priority, a number of attempts or a limit."""
+LARGEST_ID: Final = 2**63 - 1
+"""The largest value of a BIGINT column: of the id of a job or a schedule."""
 SIMPLE: Final = 2_000
 """Characters of a JSON text in which no whole number is too long to be read again."""
 # An escaped NUL after an even number of backslashes; after an odd one it is the text "\u0000"

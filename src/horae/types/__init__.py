@@ -10,8 +10,7 @@ parameters, the options of declarations and starts, the hooks and the logs of jo
 
 from horae.types.application_hooks import ApplicationHooks, Hook, add, around_hook
 from horae.types.arguments import (
-    LARGEST_ID,
-    LARGEST_NUMBER,
+    LONGEST_NOTE,
     Timeout,
     check_moment,
     check_note,
@@ -55,8 +54,7 @@ from horae.types.starting import Returns, Startable
 from horae.types.storing import storable_parameters
 
 __all__ = [
-    "LARGEST_ID",
-    "LARGEST_NUMBER",
+    "LONGEST_NOTE",
     "NAMED_TRANSACTIONS",
     "TYPE_OPTIONS",
     "ApiError",

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from horae.domain.cron import YEAR
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_NUMBER, is_storable
 from horae.domain.times import Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
@@ -14,10 +14,6 @@ from horae.sentences import SentenceCode, between
 Timeout: TypeAlias = Duration | float
 """A duration; the number of seconds is deprecated."""
 
-LARGEST_NUMBER: Final = 2**31 - 1
-"""The largest value of an INTEGER column, such as a priority, a number of attempts or a limit."""
-LARGEST_ID: Final = 2**63 - 1
-"""The largest value of a BIGINT column: of the id of a job or a schedule."""
 LONGEST_NOTE: Final = 2_000
 """Maximum number of characters of the note of a pause, because lists show the whole note."""
 

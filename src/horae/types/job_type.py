@@ -29,11 +29,11 @@ from horae.domain.jobs import (
 )
 from horae.domain.limits import Limit
 from horae.domain.names import queue_name, type_name
+from horae.domain.storable import LARGEST_NUMBER
 from horae.domain.times import Duration
 from horae.errors import InvalidJobType, InvalidRequest, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
 from horae.redaction import traceback_text
-from horae.types.arguments import LARGEST_NUMBER
 from horae.types.attempt import Attempt
 from horae.types.context import JobContext, ParamsT
 from horae.types.group_access import AsyncJobGroup, JobGroup

@@ -22,11 +22,12 @@ from horae.domain.schedules import (
     Trigger,
     ValueKind,
 )
+from horae.domain.storable import LARGEST_NUMBER
 from horae.domain.times import Duration, Interval, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
 from horae.sentences import SentenceCode, about, between
-from horae.types.arguments import LARGEST_NUMBER, check_moment, of_kind
+from horae.types.arguments import check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.job_type import JobType

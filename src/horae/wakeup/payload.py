@@ -7,14 +7,13 @@ from random import getrandbits
 from typing import Any, Final, TypeGuard
 
 from horae.domain.jobs import JobId, NodeId
+from horae.domain.storable import LARGEST_ID
 from horae.wakeup.channel import Hint, HintKind
 
 CHANNEL: Final = "horae"
 """The name of the channel for PostgreSQL's NOTIFY."""
 LARGEST_PAYLOAD: Final = 7999
 """Maximum number of bytes in one notification; PostgreSQL refuses 8000."""
-LARGEST_ID: Final = 2**63 - 1
-"""The largest value of the id column; a larger one would make a query fail."""
 
 
 def encode(tag: str, hint: Hint, limit: int) -> str:

@@ -6,13 +6,14 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from horae.api.dependencies import Changer, ServicesHere
-from horae.api.models import LARGEST_ID, Instant, RequestModel, Storable, View
+from horae.api.models import Instant, RequestModel, Storable, View
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views import JobDetail, JobView
 from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
+from horae.domain.storable import LARGEST_ID
 from horae.errors import InvalidRequest
 from horae.sentences import SentenceCode
 

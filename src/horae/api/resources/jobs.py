@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
-from horae.api.models import LARGEST_ID, Instant, JobIdInPath, RequestModel, Storable
+from horae.api.models import Instant, JobIdInPath, RequestModel, Storable
 from horae.api.problems import PermissionDenied, document_errors
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -36,7 +36,7 @@ from horae.domain.jobs import (
 )
 from horae.domain.jobs import Field as JobField
 from horae.domain.jobs import Query as JobSearch
-from horae.domain.storable import storable
+from horae.domain.storable import LARGEST_ID, storable
 from horae.errors import InvalidRequest
 from horae.sentences import SentenceCode
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from horae.api.models import LONGEST_NOTE, Moment, RequestModel, Storable
+from horae.api.models import Moment, RequestModel, Storable
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleKeywords
 from horae.client.schedules.preview import MOST_TIMES
 from horae.domain.cron import DstFold, DstGap
 from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
-from horae.types import RuleKeywords
+from horae.types import LONGEST_NOTE, RuleKeywords
 
 _Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
-from horae.api.models import LARGEST_ID, Instant, RequestModel, Storable, View
+from horae.api.models import Instant, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
@@ -44,6 +44,7 @@ from horae.client.schedules import ScheduleView, page_of
 from horae.client.schedules.lanes import LONGEST, MOST_LANES
 from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import Decision
+from horae.domain.storable import LARGEST_ID
 from horae.storage.engine import Use
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])

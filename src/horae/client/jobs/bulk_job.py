@@ -28,6 +28,7 @@ from horae.domain.jobs import (
     refused_by,
     while_pending,
 )
+from horae.domain.storable import LARGEST_NUMBER
 from horae.errors import (
     DatabaseBusy,
     InvalidRequest,
@@ -43,7 +44,7 @@ from horae.sentences import Sentence, as_json, sentence_of
 from horae.storage.engine import Database
 from horae.storage.jobs import JobFilter, rescheduling
 from horae.storage.jobs.search import BulkRun, Conditions, Search, bulk, searching
-from horae.types import LARGEST_NUMBER, JobContext, JobType, Registry
+from horae.types import JobContext, JobType, Registry
 
 BATCH: Final = 100
 """Number of jobs that one search finds and one transaction reschedules."""

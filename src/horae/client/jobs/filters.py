@@ -7,12 +7,12 @@ from typing import Final
 
 from horae.domain.jobs import EVERYBODY, JobId, JobState, Whose
 from horae.domain.names import owner_id
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_ID, LARGEST_NUMBER, is_storable
 from horae.domain.times import EPOCH, LONGEST_DURATION, MICROSECOND, Duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.jobs.search import EndPlace
-from horae.types import LARGEST_ID, LARGEST_NUMBER, of_kind
+from horae.types import of_kind
 
 _END_CURSOR: Final = re.compile(r"[0-9]{1,17}\.[0-9]{1,18}", re.ASCII)
 """Moments with 17 digits are before the year 5200, so that no cursor leaves the range of dates."""

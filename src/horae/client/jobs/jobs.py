@@ -80,6 +80,7 @@ from horae.domain.jobs import (
     progress_of,
 )
 from horae.domain.names import foreign_id, owner_id
+from horae.domain.storable import LARGEST_ID
 from horae.domain.times import Duration
 from horae.errors import (
     DatabaseBusy,
@@ -113,16 +114,7 @@ from horae.storage.jobs.search import bulk, find_by_end, searching
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.outcomes import FollowUps, deletion, follow_ups
 from horae.storage.schedules import retrying
-from horae.types import (
-    LARGEST_ID,
-    JobTypeReference,
-    Observer,
-    Registry,
-    Starting,
-    Timeout,
-    of_kind,
-    seconds_of,
-)
+from horae.types import JobTypeReference, Observer, Registry, Starting, Timeout, of_kind, seconds_of
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.types.large_values import open_value

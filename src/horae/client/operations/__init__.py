@@ -18,10 +18,9 @@ from horae.client.operations.history import (
 )
 from horae.client.operations.limits import AsyncLimits, Limits
 from horae.client.operations.overview import Overview, take
-from horae.client.operations.queues import LARGEST_LIMIT, AsyncQueues, Queues
+from horae.client.operations.queues import AsyncQueues, Queues
 
 __all__ = [
-    "LARGEST_LIMIT",
     "STEP_FIGURES",
     "AsyncLimits",
     "AsyncQueues",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
@@ -24,7 +24,7 @@ from horae.storage.queues import (
     queue_backends,
     queues,
 )
-from horae.types import LARGEST_NUMBER, Registry, check_note
+from horae.types import Registry, check_note
 from horae.types.options import (
     check_concurrency,
     check_fair_by,
@@ -34,7 +34,6 @@ from horae.types.options import (
 )
 from horae.wakeup import Hint, HintKind, WakeupChannel
 
-LARGEST_LIMIT: Final = LARGEST_NUMBER
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -30,6 +30,7 @@ from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
 from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, calendars_in
+from horae.domain.storable import LARGEST_NUMBER
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
@@ -46,7 +47,6 @@ from horae.storage.schedules import (
     waiting_reasons,
 )
 from horae.types import (
-    LARGEST_NUMBER,
     JobType,
     JobTypeReference,
     Registry,

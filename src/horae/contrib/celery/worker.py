@@ -17,6 +17,7 @@ from horae.contrib.celery.main_node import MainNode
 from horae.contrib.celery.message_node import MAIN_THREAD, OWN_PROCESS, MessageNode
 from horae.contrib.celery.workarounds import forget_ended_timers, late_request
 from horae.domain.jobs import CELERY, BackendAddress, JobId
+from horae.domain.storable import LARGEST_ID
 from horae.errors import DatabaseReadOnly, HoraeError
 from horae.forking import ForkSafeLock
 from horae.guarded_log import guarded_log
@@ -24,7 +25,7 @@ from horae.quoting import quoted
 from horae.runtime.backends import check_backends
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.storage.engine import DATABASE_ERRORS, is_transient
-from horae.types import LARGEST_ID, Routes
+from horae.types import Routes
 
 if TYPE_CHECKING:
     from horae.app import Horae

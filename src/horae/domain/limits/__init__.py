@@ -6,11 +6,10 @@ rate allows, and no more run at once than a limit allows.
 
 from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
 from horae.domain.limits.limit import OWNER, Limit, check_key, fields_of, key_of, named
-from horae.domain.limits.numbers import LARGEST_AMOUNT, LimitNumbers, Window, numbers_of
+from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
 from horae.domain.limits.rate import TokenBucket, may_gather, state_now
 
 __all__ = [
-    "LARGEST_AMOUNT",
     "OWNER",
     "Bucket",
     "Choice",

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from horae.domain.storable import LARGEST_NUMBER
 from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
@@ -17,8 +18,6 @@ from horae.sentences import SentenceCode, one_of
 Window: TypeAlias = Literal["bucket", "sliding"]
 OnReached: TypeAlias = Literal["wait", "discard"]
 
-LARGEST_AMOUNT: Final = 2**31 - 1
-"""Maximum number of jobs in a period, in a burst or at a time: the largest INTEGER."""
 LONGEST_PERIOD: Final = timedelta(days=366)
 """The longest period of a rate; the state of a rate limit is kept for as long."""
 RATE_FORMS: Final = '"10/s", "100/m", "5/30s", "1000/h" or "3/day"'
@@ -91,7 +90,7 @@ class LimitNumbers:
             and (
                 not isinstance(value, int)
                 or isinstance(value, bool)
-                or not 0 < value <= (longest if name == "period" else LARGEST_AMOUNT)
+                or not 0 < value <= (longest if name == "period" else LARGEST_NUMBER)
             )
         ]
         if (
@@ -167,7 +166,7 @@ def _rate(given: object) -> tuple[int, int]:
             f" {RATE_FORMS}",
             SentenceCode.VALUE_RATE,
         ) from None
-    if not 0 < amount <= LARGEST_AMOUNT or not timedelta(0) < period <= LONGEST_PERIOD:
+    if not 0 < amount <= LARGEST_NUMBER or not timedelta(0) < period <= LONGEST_PERIOD:
         raise InvalidRequest(
             f"rate is {quoted(given)}, expected at least 1 start per period of at most"
             f" {LONGEST_PERIOD.days} days: {RATE_FORMS}; to start no job at all, pause the"
@@ -179,12 +178,12 @@ def _rate(given: object) -> tuple[int, int]:
 
 
 def _amount(name: str, given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_AMOUNT:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_NUMBER:
         raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_AMOUNT}",
+            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_NUMBER}",
             SentenceCode.VALUE_BETWEEN,
             least=1,
-            most=LARGEST_AMOUNT,
+            most=LARGEST_NUMBER,
         )
     return given
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import JobId
 from horae.domain.schedules import CALENDAR, DisabledReason, Overlap
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_ID, is_storable
 from horae.quoting import did_you_mean
 from horae.storage.engine import (
     LONGEST_TOTAL_DURATION,
@@ -196,7 +196,7 @@ def find(connection: Connection, reference: int | str) -> int | None:
     one.
     """
     if isinstance(reference, int):
-        return reference if abs(reference) < 2**63 else None
+        return reference if abs(reference) <= LARGEST_ID else None
     if not is_storable(reference):
         return None
     return connection.scalars(FIND_BY_NAME, {"name": reference}).first()

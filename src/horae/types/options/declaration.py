@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import BackendAddress, KeepLogs, check_level, problem_of_rule
+from horae.domain.storable import LARGEST_NUMBER
 from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
-from horae.types.arguments import LARGEST_NUMBER
 from horae.types.options.start_options import START_OPTIONS
 
 NAME_IN_PATH: Final = re.compile(r"[\w.~-]+", re.ASCII)

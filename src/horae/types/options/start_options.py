@@ -34,11 +34,12 @@ from horae.domain.jobs import (
     parse_tags,
 )
 from horae.domain.names import foreign_id, owner_id, queue_name
+from horae.domain.storable import LARGEST_ID, LARGEST_NUMBER
 from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.types.arguments import LARGEST_ID, LARGEST_NUMBER, has_zone, of_kind, whole_number
+from horae.types.arguments import has_zone, of_kind, whole_number
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
     from sqlalchemy import Connection

@@ -10,8 +10,9 @@ from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.views import LimitItem, LimitList
-from horae.domain.limits import LARGEST_AMOUNT, Window
+from horae.domain.limits import Window
 from horae.domain.names import LONGEST_NAME
+from horae.domain.storable import LARGEST_NUMBER
 
 router = APIRouter(prefix="/api/limits", tags=["operations"])
 
@@ -27,11 +28,11 @@ class LimitChange(RequestModel):
         None, max_length=100, description="Starts per period, such as `10/s` or `5/30s`."
     )
     burst: int | None = Field(
-        None, ge=1, le=LARGEST_AMOUNT, description="Starts at once after a pause."
+        None, ge=1, le=LARGEST_NUMBER, description="Starts at once after a pause."
     )
     window: Window | None = Field(None, description="`bucket`, the default, or `sliding`.")
     concurrency: int | None = Field(
-        None, ge=1, le=LARGEST_AMOUNT, description="Jobs at a time, over all nodes."
+        None, ge=1, le=LARGEST_NUMBER, description="Jobs at a time, over all nodes."
     )
 
 

@@ -8,16 +8,17 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import LONGEST_NOTE, RequestModel, Storable
+from horae.api.models import RequestModel, Storable
 from horae.api.problems import document_errors
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views import QueueItem, QueueList
-from horae.client.operations import LARGEST_LIMIT
 from horae.domain.limits import Limit
 from horae.domain.names import LONGEST_NAME
+from horae.domain.storable import LARGEST_NUMBER
 from horae.storage.queues import QueueView, queues
+from horae.types import LONGEST_NOTE
 from horae.types.options import QUEUE_OPTIONS
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
@@ -40,7 +41,7 @@ class QueueLimit(RequestModel):
 
     concurrency_limit: int | None = Field(
         ge=1,
-        le=LARGEST_LIMIT,
+        le=LARGEST_NUMBER,
         description=QUEUE_OPTIONS["concurrency_limit"].description,
     )
 

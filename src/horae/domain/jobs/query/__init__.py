@@ -7,7 +7,6 @@ be read.
 from horae.domain.jobs.query.moments import dated, has_days, without_ages
 from horae.domain.jobs.query.parsing import parse_query, written_term
 from horae.domain.jobs.query.terms import (
-    LARGEST_ID,
     MOST_CHARACTERS,
     MOST_NAMES,
     MOST_TERMS,
@@ -29,7 +28,6 @@ from horae.domain.jobs.query.terms import (
 )
 
 __all__ = [
-    "LARGEST_ID",
     "MOST_CHARACTERS",
     "MOST_NAMES",
     "MOST_TERMS",

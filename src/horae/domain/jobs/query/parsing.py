@@ -33,7 +33,6 @@ from typing import Final
 from horae.domain.jobs.job import JobState
 from horae.domain.jobs.query.moments import range_of, time_of
 from horae.domain.jobs.query.terms import (
-    LARGEST_ID,
     MOST_CHARACTERS,
     MOST_NAMES,
     MOST_TERMS,
@@ -51,7 +50,7 @@ from horae.domain.jobs.query.terms import (
     Term,
 )
 from horae.domain.names import LONGEST_NAME
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_ID, is_storable
 from horae.domain.times import load_zone, parse_duration
 from horae.errors import InvalidQuery, InvalidRequest
 from horae.quoting import did_you_mean, most_similar, quoted

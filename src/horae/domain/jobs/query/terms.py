@@ -11,8 +11,6 @@ MOST_TERMS: Final = 20
 """Terms of a query; each is a condition that the database checks for each job that it reads."""
 MOST_NAMES: Final = 10
 """Names in the path of a parameter."""
-LARGEST_ID: Final = 2**63 - 1
-"""The largest id that a database can store."""
 
 Literal: TypeAlias = str | int | float | bool | None
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from horae.domain.jobs import JobId
-from horae.domain.limits import LARGEST_AMOUNT
 from horae.domain.names import LONGEST_NAME
-from horae.domain.storable import is_storable
+from horae.domain.storable import LARGEST_NUMBER, is_storable
 from horae.storage.jobs import reading
 
 ENTRY: Final = 3
@@ -30,7 +29,7 @@ def own_limits(stored: str | None) -> tuple[int, list[tuple[str, str, Any]]]:
     weight, entries = given.get("weight", 1), given.get("limits", [])
     if (
         not isinstance(weight, int)
-        or not 0 < weight <= LARGEST_AMOUNT
+        or not 0 < weight <= LARGEST_NUMBER
         or not isinstance(entries, list)
     ):
         return 1, []

@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, func, or_, select
 
 from horae.domain.jobs import ENDED, JobId
+from horae.domain.storable import LARGEST_ID
 from horae.domain.times import MICROSECOND
 from horae.storage.jobs.reading import JobFilter, lists_of
 from horae.storage.jobs.search.searching import (
@@ -25,7 +26,7 @@ from horae.storage.jobs.tables import jobs
 
 WINDOWS: Final = (60, 600, 6_000, 60_000, 600_000, 6_000_000)
 """Lengths of windows in seconds: the last one is longer than ended jobs are usually kept."""
-_ALL_IDS: Final = {"low": 0, "high": 2**63 - 1}
+_ALL_IDS: Final = {"low": 0, "high": LARGEST_ID}
 # These are two queries in one, as the bounds of the ids.
 _BOUNDS: Final = select(
     select(func.min(jobs.c.finished_at)).scalar_subquery(),
