@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection, Engine, Executable, event, text
 
 from horae import Horae
+from horae.domain.jobs import ACTIVE
 from horae.domain.jobs.job import JobId, JobState, NodeId
 from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
@@ -22,7 +23,7 @@ from horae.storage.jobs import claims, owed_hooks, premature, reading, waiting_s
 from horae.storage.jobs.claims import ClaimScope, Part
 from horae.storage.jobs.limits import lane_depth, limited_claims
 from horae.storage.jobs.limits.lane_statements import AHEAD
-from horae.storage.jobs.reading import OPEN_STATES, JobFilter
+from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.search import searching
 from horae.storage.jobs.search.searching import Search
 from horae.storage.nodes import nodes
@@ -89,10 +90,8 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
         connection, JobFilter(states=[JobState.STARTED])
     ),
     "search of pending jobs": lambda connection: found(connection, "state:pending type:imp*"),
-    "list of open jobs, searched": lambda connection: found(
-        connection, "type:imp*", states=OPEN_STATES
-    ),
-    "newest open jobs": lambda connection: reading.newest(connection, OPEN_STATES, 10),
+    "list of open jobs, searched": lambda connection: found(connection, "type:imp*", states=ACTIVE),
+    "newest open jobs": lambda connection: reading.newest(connection, ACTIVE, 10),
     "failures": lambda connection: failures.read(connection, 86_400.0),
     "due work": doctor.due_work,
     "what the history sees": counting.open_work,
@@ -313,7 +312,7 @@ def test_pages_of_open_jobs_are_complete(
                 )
             )
         everything = reading.page(connection, JobFilter(limit=100))
-        for states in ([JobState.PENDING], [JobState.STARTED], OPEN_STATES):
+        for states in ([JobState.PENDING], [JobState.STARTED], ACTIVE):
             wanted, pages = JobFilter(states=states, limit=limit), list[int]()
             while found_now := reading.page(connection, wanted):
                 pages += [job.id for job in found_now]

@@ -12,7 +12,6 @@ from horae.quoting import quoted
 from horae.types import JobType
 from horae.types.options import OPTIONS, START_OPTIONS
 
-_MONTH: Final = timedelta(days=30)
 ONLY_IN_PYTHON: Final = frozenset({"job_type", "session"})
 """Options of a start that the command lacks, because they are Python objects."""
 
@@ -22,8 +21,7 @@ def duration(text: str) -> timedelta:
     try:
         if text.isascii() and text.replace(".", "", 1).isdigit():
             return timedelta(seconds=float(text))
-        months, days, microseconds = read_interval(text)
-        return months * _MONTH + timedelta(days=days, microseconds=microseconds)
+        return read_interval(text).nominal
     except OverflowError as error:
         raise InvalidRequest(f"{quoted(text)} is too long") from error
 

@@ -10,13 +10,11 @@ from typing import Final
 
 from horae.domain.cron.pattern import FIRST_DAY, LAST_DAY, WallPattern
 from horae.domain.cron.wall_clock import BLOCK_BITS, WallClock, stretches_of_block
-from horae.domain.times import DAY, EPOCH
-
-_EPOCH_ORDINAL: Final = EPOCH.toordinal()
+from horae.domain.times import DAY, EPOCH_ORDINAL
 
 # Every fire lies between these instants, in any zone: an offset is less than a day.
-EARLIEST: Final = (FIRST_DAY - _EPOCH_ORDINAL - 1) * DAY
-_LATEST: Final = (LAST_DAY - _EPOCH_ORDINAL + 2) * DAY
+EARLIEST: Final = (FIRST_DAY - EPOCH_ORDINAL - 1) * DAY
+_LATEST: Final = (LAST_DAY - EPOCH_ORDINAL + 2) * DAY
 
 
 def first_fire(pattern: WallPattern, clock: WallClock, earliest: int) -> int | None:

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Final, NamedTuple, Self
 
 from horae.domain.cron.fields import YEAR, CronField
-from horae.domain.times import DAY, EPOCH
+from horae.domain.times import DAY, EPOCH_ORDINAL
 
 FIRST_DAY: Final = date(YEAR.low, 1, 1).toordinal()
 LAST_DAY: Final = date(YEAR.high, 12, 31).toordinal()
@@ -22,7 +22,6 @@ _LENGTHS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EVERY_DAY: Final = (1 << 31) - 1
 # The days of a month that fall on the same weekday as its first day, as bits.
 _SAME_WEEKDAY: Final = sum(1 << day for day in range(0, 31, _WEEK))
-_EPOCH_ORDINAL: Final = EPOCH.toordinal()
 _HOUR: Final = 3600
 _MINUTE: Final = 60
 
@@ -152,7 +151,7 @@ class WallPattern(NamedTuple):
     def next_from(self, wall: int) -> int:
         """Find the first matching wall time at or after the given one; `_NEVER` if none is left."""
         day, second = divmod(wall, DAY)
-        ordinal = day + _EPOCH_ORDINAL
+        ordinal = day + EPOCH_ORDINAL
         time = self.times.next_from(second)
         if time is None:
             ordinal, time = ordinal + 1, self.times.first
@@ -161,7 +160,7 @@ class WallPattern(NamedTuple):
             return _NEVER
         if found > ordinal:
             time = self.times.first
-        return (found - _EPOCH_ORDINAL) * DAY + time
+        return (found - EPOCH_ORDINAL) * DAY + time
 
     def count_between(self, opens: int, closes: int) -> int:
         """Count the matching wall times with `opens <= wall < closes`."""
@@ -171,9 +170,9 @@ class WallPattern(NamedTuple):
         last_day, last_second = divmod(closes, DAY)
         full = self.times.before(DAY)
         total = 0
-        day = self.calendar.next_from(first_day + _EPOCH_ORDINAL)
-        while day is not None and day - _EPOCH_ORDINAL <= last_day:
-            number = day - _EPOCH_ORDINAL
+        day = self.calendar.next_from(first_day + EPOCH_ORDINAL)
+        while day is not None and day - EPOCH_ORDINAL <= last_day:
+            number = day - EPOCH_ORDINAL
             total += full if number < last_day else self.times.before(last_second)
             if number == first_day:
                 total -= self.times.before(first_second)

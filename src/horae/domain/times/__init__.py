@@ -8,11 +8,20 @@ from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_durati
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.domain.times.interval_text import read_interval
-from horae.domain.times.zone import DAY, EPOCH, MICROSECOND, OffsetSpan, load_zone, span_at
+from horae.domain.times.zone import (
+    DAY,
+    EPOCH,
+    EPOCH_ORDINAL,
+    MICROSECOND,
+    OffsetSpan,
+    load_zone,
+    span_at,
+)
 
 __all__ = [
     "DAY",
     "EPOCH",
+    "EPOCH_ORDINAL",
     "LONGEST_DURATION",
     "MICROSECOND",
     "Duration",

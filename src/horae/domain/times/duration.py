@@ -13,8 +13,6 @@ Duration: TypeAlias = str | timedelta
 LONGEST_DURATION: Final = timedelta(days=36_525)
 """A hundred years: short enough that seconds in a float keep every microsecond."""
 
-_MONTH: Final = timedelta(days=30)
-"""The length of a month where only the length matters, as in PostgreSQL."""
 _MOST_MONTHS: Final = 1_200
 """A hundred years. Months of 30 days need a limit of their own: more of them would still be shorter
 than `LONGEST_DURATION`.
@@ -38,13 +36,13 @@ def parse_duration(name: str, value: object) -> timedelta:
             f'{name} is {quoted(value)}, expected a duration such as "5m", or a timedelta{seconds}'
         )
     try:
-        months, days, microseconds = read_interval(value)
-        duration = months * _MONTH + timedelta(days=days, microseconds=microseconds)
+        amounts = read_interval(value)
+        duration = amounts.nominal
     except InvalidInterval as error:
         raise InvalidInterval(about(name, error)) from None
     except OverflowError:
         raise InvalidInterval(_too_long(name, value)) from None
-    if months > _MOST_MONTHS or duration > LONGEST_DURATION:
+    if amounts.months > _MOST_MONTHS or duration > LONGEST_DURATION:
         raise InvalidInterval(_too_long(name, value))
     return duration
 

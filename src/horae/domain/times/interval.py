@@ -8,15 +8,10 @@ from typing import Final, Self
 from typing_extensions import override
 
 from horae.domain.times.interval_text import Amounts, read_interval, write_interval
-from horae.domain.times.zone import DAY, EPOCH, MICROSECOND, load_zone, to_instant
+from horae.domain.times.zone import DAY, EPOCH, EPOCH_ORDINAL, MICROSECOND, load_zone, to_instant
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode
-
-_EPOCH_ORDINAL: Final = EPOCH.toordinal()
-
-# A month counts as 30 days where a length is all that matters, as in PostgreSQL.
-_NOMINAL_MONTH: Final = timedelta(days=30)
 
 # A hundred years: longer than anyone needs, and short enough to add to any date.
 _LONGEST: Final = Amounts(1_200, 36_525, timedelta(days=36_525) // MICROSECOND)
@@ -56,7 +51,7 @@ class Interval:
             if value % timedelta(days=1):
                 return cls(microseconds=value // MICROSECOND)
             return cls(days=value.days)
-        # Values of other types are read as texts: the error for a number names the missing unit
+        # Values of other types are read as texts: the error for a number names the missing unit.
         parts = read_interval(str(value))
         if problem := _problem_with(parts):
             raise InvalidInterval(
@@ -67,11 +62,7 @@ class Interval:
     @property
     def nominal(self) -> timedelta:
         """A length to compare with: months of 30 days, days of 24 hours."""
-        return (
-            self.months * _NOMINAL_MONTH
-            + timedelta(days=self.days)
-            + self.microseconds * MICROSECOND
-        )
+        return Amounts(self.months, self.days, self.microseconds).nominal
 
     def after(self, moment: datetime, timezone: str = "UTC", *, times: int = 1) -> datetime:
         """Add the interval `times` over to an aware moment; the answer is in UTC.
@@ -91,7 +82,7 @@ class Interval:
         later = date(year, month, min(local.day, monthrange(year, month)[1]))
         day = later.toordinal() + self.days * times
         second = local.hour * 3600 + local.minute * 60 + local.second
-        instant = to_instant(timezone, (day - _EPOCH_ORDINAL) * DAY + second)
+        instant = to_instant(timezone, (day - EPOCH_ORDINAL) * DAY + second)
         return EPOCH + timedelta(seconds=instant, microseconds=local.microsecond)
 
     @override

@@ -1,6 +1,7 @@
 """The text of an interval: `1h30m`, `2 days`, `1 month`, or ISO 8601 such as `PT90M`."""
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -23,6 +24,11 @@ class Amounts(NamedTuple):
     months: int
     days: int
     microseconds: int
+
+    @property
+    def nominal(self) -> timedelta:
+        """A length to compare with: months of 30 days, as in PostgreSQL, and days of 24 hours."""
+        return timedelta(days=30 * self.months + self.days, microseconds=self.microseconds)
 
 
 # The amounts of one of each unit. Single letters are lower case only: M could be minutes or months.

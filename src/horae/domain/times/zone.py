@@ -19,6 +19,7 @@ from horae.sentences import SentenceCode
 
 DAY: Final = 86_400
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_ORDINAL: Final = EPOCH.toordinal()
 MICROSECOND: Final = timedelta(microseconds=1)
 
 # Spans are looked up and cached by blocks of 2^25 seconds, 388 days.

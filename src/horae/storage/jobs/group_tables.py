@@ -12,12 +12,14 @@ from sqlalchemy import (
     Index,
     String,
     Table,
+    and_,
     false,
     text,
 )
 
+from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import NUMBERED_ONCE, Instant
-from horae.storage.jobs.tables import metadata, partial_index, row_id
+from horae.storage.jobs.tables import jobs, metadata, partial_index, row_id
 
 
 def _count(name: str) -> "Column[int]":
@@ -84,3 +86,6 @@ dependencies = Table(
 )
 
 Index("horae_dependencies_job_id_ended", dependencies.c.job_id, dependencies.c.ended)
+
+WAITS_FOR_JOBS = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
+"""The job is pending, and waits for others to end, or for the members of its group."""

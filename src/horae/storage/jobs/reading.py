@@ -26,7 +26,16 @@ from sqlalchemy import (
 )
 
 from horae.domain.backoff import Backoff
-from horae.domain.jobs import LEFT_OUT, AttemptOutcome, Job, JobId, JobState, NodeId, WaitsFor
+from horae.domain.jobs import (
+    ACTIVE,
+    LEFT_OUT,
+    AttemptOutcome,
+    Job,
+    JobId,
+    JobState,
+    NodeId,
+    WaitsFor,
+)
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
@@ -80,7 +89,6 @@ _LISTS: Final = {
     "ids": jobs.c.id,
     "queues": jobs.c.queue,
 }
-OPEN_STATES: Final = frozenset({JobState.PENDING, JobState.STARTED})
 OPEN_PARTS: Final = {
     JobState.PENDING: (IS_READY, IS_SENT, IS_WAITING),
     JobState.STARTED: (and_(IS_HELD, jobs.c.finished_at.is_(None)),),
@@ -129,7 +137,7 @@ class JobFilter:
     @property
     def is_open_only(self) -> bool:
         """Whether only jobs that have not ended are wanted."""
-        return self.states is not None and bool(self.states) and OPEN_STATES.issuperset(self.states)
+        return self.states is not None and bool(self.states) and ACTIVE.issuperset(self.states)
 
     @property
     def may_be_rare(self) -> bool:
@@ -264,7 +272,7 @@ def open_jobs(conditions: Sequence[ColumnElement[bool]]) -> CompoundSelect[int]:
 def newest(connection: Connection, states: Collection[JobState] | None, limit: int) -> list[JobId]:
     """Return the ids of the newest jobs in these states, or in any."""
     chosen = select(jobs.c.id).order_by(jobs.c.id.desc()).limit(limit)
-    if states is not None and OPEN_STATES.issuperset(states):
+    if states is not None and ACTIVE.issuperset(states):
         chosen = _newest_of(open_jobs([jobs.c.state.in_(states)])).limit(limit)
     elif states is not None:
         chosen = chosen.where(jobs.c.state.in_(states))

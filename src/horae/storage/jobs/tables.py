@@ -34,7 +34,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.domain.jobs import ENDED, JobState
+from horae.domain.jobs import ENDED, AttemptOutcome, JobState
 from horae.storage.engine import (
     JOB_IS_READABLE,
     NUMBERED_ONCE,
@@ -149,7 +149,7 @@ jobs = Table(
     # The time at which the last message about a pending job was sent to a backend, such as Celery;
     # then only its workers may claim the job. Null: none was sent since the job became pending.
     Column("sent_at", Instant),
-    is_one_of("state", "pending", "started", "finished", "failed", "cancelled"),
+    is_one_of("state", *JobState),
     CheckConstraint(
         "(finished_at IS NULL) = (state = 'pending' OR state = 'started')", name="ended"
     ),
@@ -298,16 +298,7 @@ job_attempts = Table(
     Column("outcome", String(16), nullable=False),
     Column("error", Text),
     Column("traceback", Text),
-    is_one_of(
-        "outcome",
-        "finished",
-        "failed",
-        "cancelled",
-        "timed_out",
-        "crashed",
-        "snoozed",
-        "interrupted",
-    ),
+    is_one_of("outcome", *AttemptOutcome),
 )
 # In a query it must be written like this, for SQLite to conclude that it holds.
 IS_FAILED_ATTEMPT = text("(outcome = 'failed' OR outcome = 'timed_out' OR outcome = 'crashed')")

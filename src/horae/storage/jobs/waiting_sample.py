@@ -22,7 +22,7 @@ class WaitingJob(NamedTuple):
 _params = cast(jobs.c.params, Text())
 _pending = union_all(
     *(
-        # The orders are those of the indexes, which are then read no further than needed
+        # The orders are those of the indexes, which are then read no further than needed.
         select(
             select(jobs.c.id).where(part).order_by(*order).limit(bindparam("limit")).subquery().c.id
         )

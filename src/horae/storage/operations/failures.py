@@ -23,7 +23,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from horae.domain.jobs import AttemptOutcome, Failure, JobState
+from horae.domain.jobs import FAILED_OUTCOMES, Failure, JobState
 from horae.storage.engine import PerDatabase, readable, seconds_ago
 from horae.storage.jobs import IS_FAILED_ATTEMPT, WAS_RETRIED, job_attempts, jobs
 from horae.storage.schedules.tables import deployments
@@ -96,9 +96,7 @@ _of_failed_jobs = _failures(job_attempts, has_failed=True).select_from(
         job_attempts,
         and_(
             job_attempts.c.job_id == jobs.c.id,
-            job_attempts.c.outcome.in_(
-                [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED]
-            ),
+            job_attempts.c.outcome.in_(sorted(FAILED_OUTCOMES)),
         ),
     )
 )

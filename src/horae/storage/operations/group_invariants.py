@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select
 
 from horae.domain.jobs import ENDED, REPORTED, JobState, WaitsFor
 from horae.storage.jobs import dependencies, group_parts, job_attempts, jobs
-from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.group_tables import WAITS_FOR_JOBS, groups
 
 _is_open = or_(jobs.c.finished_at.is_(None), jobs.c.awaited > REPORTED)
 _ended_as = {
@@ -91,7 +91,6 @@ STRAY_MEMBERS: Final = (
 )
 """Members of groups that do not exist, or outside the ranges of ids of their group."""
 
-_waits = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
 _unended = (
     select(dependencies.c.job_id)
     .where(dependencies.c.job_id == jobs.c.id, ~dependencies.c.ended)
@@ -101,7 +100,7 @@ _of_open_group = (
     select(groups.c.id).where(groups.c.then_id == jobs.c.id, groups.c.ended_at.is_(None)).exists()
 )
 WAIT_FOR_NOTHING: Final = (
-    select(jobs.c.id).where(_waits, ~_unended, ~_of_open_group).order_by(jobs.c.id)
+    select(jobs.c.id).where(WAITS_FOR_JOBS, ~_unended, ~_of_open_group).order_by(jobs.c.id)
 )
 """Jobs that wait for others although none is left."""
 _after = jobs.alias("after_job")
@@ -143,7 +142,7 @@ UNREPORTED: Final = (
         )
     )
     .where(
-        _waits,
+        WAITS_FOR_JOBS,
         ~dependencies.c.ended,
         or_(_after.c.id.is_(None), _after.c.awaited == REPORTED, _after.c.awaited.is_(None)),
     )

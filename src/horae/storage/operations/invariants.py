@@ -21,6 +21,7 @@ from sqlalchemy import (
 from horae.domain.jobs import HARD, OF_SCHEDULE, JobState, WaitsFor
 from horae.storage.engine import UNREADABLE, Instant
 from horae.storage.jobs import (
+    HAS_ENDED,
     IS_HELD,
     IS_READY,
     IS_UNFILED,
@@ -41,17 +42,16 @@ BATCH: Final = 1_000
 """Number of rows that are fetched at a time, so that memory does not grow with the tables."""
 
 _since: Any = bindparam("since", type_=Instant())
-_ended: Final = jobs.c.state.in_([JobState.FINISHED, JobState.FAILED, JobState.CANCELLED])
 _recent: Final = or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= _since)
 
 
-columns_of_schedules: Any = (
+_columns_of_schedules: Any = (
     schedules,
     *(column for column in schedule_statistics.c if column.name != "schedule_id"),
     schedule_statistics.c.schedule_id.label("counted"),
 )
 SCHEDULES: Final = (
-    select(*columns_of_schedules)
+    select(*_columns_of_schedules)
     .select_from(
         schedules.outerjoin(
             schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id
@@ -301,8 +301,8 @@ STRAY_TAGS: Final = (
 IMPOSSIBLE_JOBS: Final = select(jobs.c.id, jobs.c.state, jobs.c.node_id, jobs.c.finished_at).where(
     or_(
         jobs.c.state.not_in([state.value for state in JobState]),
-        and_(_ended, jobs.c.finished_at.is_(None)),
-        and_(~_ended, jobs.c.finished_at.is_not(None)),
+        and_(HAS_ENDED, jobs.c.finished_at.is_(None)),
+        and_(~HAS_ENDED, jobs.c.finished_at.is_not(None)),
         and_(jobs.c.state == JobState.STARTED, jobs.c.node_id.is_(None)),
         and_(jobs.c.state.in_([JobState.PENDING, JobState.FINISHED]), jobs.c.node_id.is_not(None)),
         ~jobs.c.progress_percentage.between(0, 100),

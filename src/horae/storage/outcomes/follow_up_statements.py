@@ -25,7 +25,6 @@ from horae.domain.jobs import (
     DEPENDENCY_FAILED_TEXT,
     REPORTED,
     JobEvent,
-    JobState,
     OnDependencyFailure,
     WaitsFor,
     state_after,
@@ -46,7 +45,7 @@ from horae.storage.jobs import (
     jobs,
     queues,
 )
-from horae.storage.jobs.group_tables import groups
+from horae.storage.jobs.group_tables import WAITS_FOR_JOBS, groups
 from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
 
 _limit: Final = bindparam("limit", type_=Integer())
@@ -102,7 +101,6 @@ WRITE_GROUPS: Final = (
         ended_at=case((_written.c.ends, database_now()), else_=groups.c.ended_at),
     )
 )
-_waits: Final = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for == WaitsFor.JOBS)
 
 
 _direct = select(dependencies.c.job_id, literal(1, Integer()).label("level")).where(
@@ -119,7 +117,10 @@ _downstream = _found.union(
 )  # the jobs that wait for these, directly or indirectly, down to so many `levels`
 LOCK_WAITING: Final = (
     select(jobs.c.id)
-    .where(or_(jobs.c.id.in_(select(_downstream.c.job_id)), member_of(jobs.c.id, "thens")), _waits)
+    .where(
+        or_(jobs.c.id.in_(select(_downstream.c.job_id)), member_of(jobs.c.id, "thens")),
+        WAITS_FOR_JOBS,
+    )
     .order_by(jobs.c.id)
     .with_for_update()
 )
@@ -142,7 +143,7 @@ _LIMIT_NEXT: Final = case(
 )
 RELEASE: Final = (
     update(jobs)
-    .where(_waits, member_of(jobs.c.id, "ids"))
+    .where(WAITS_FOR_JOBS, member_of(jobs.c.id, "ids"))
     .values(
         waits_for=_LIMIT_NEXT,
         run_at=now_or_later(jobs.c.run_at),
@@ -159,7 +160,7 @@ _reason = json_rows("batch", id=BigInteger(), reason=Text())
 def _end_waiting(event: JobEvent, texts: Mapping[str, Any]) -> Update:
     return (
         update(jobs)
-        .where(jobs.c.id == _reason.c.id, _waits)
+        .where(jobs.c.id == _reason.c.id, WAITS_FOR_JOBS)
         .values({"state": state_after(event), "awaited": NOW_REPORTED, **texts, **ENDED_NOW})
         .returning(jobs.c.id, jobs.c.type, jobs.c.state, jobs.c.awaited)
     )

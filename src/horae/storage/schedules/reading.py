@@ -23,7 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from horae.domain.jobs import JobId
+from horae.domain.jobs import FAILED_OUTCOMES, JobId
 from horae.domain.schedules import CALENDAR, DisabledReason, Overlap
 from horae.domain.storable import LARGEST_ID, is_storable
 from horae.quoting import did_you_mean
@@ -116,7 +116,7 @@ FAILED_RUNS: Final = (
     .join(job_attempts, job_attempts.c.job_id == jobs.c.id)
     .where(
         jobs.c.schedule_id.is_not(None),
-        job_attempts.c.outcome.in_(["failed", "timed_out", "crashed"]),
+        job_attempts.c.outcome.in_(sorted(FAILED_OUTCOMES)),
     )
     .order_by(jobs.c.id.desc(), job_attempts.c.lease.desc())
     .limit(bindparam("limit"))

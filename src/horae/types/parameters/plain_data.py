@@ -30,8 +30,8 @@ _NEVER_CONTAINERS: Final = (str, bytes, bytearray, memoryview, Enum, type, IPv4N
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
 _OF_THE_LIBRARY: Final = frozenset({OrderedDict, defaultdict, Counter})
 _VIEWS: Final = frozenset({type({}.keys()), type({}.values()), type({}.items()), range})
-_JSON_SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
-SCALARS: Final[frozenset[type]] = _JSON_SCALARS | {bytes}
+JSON_SCALARS: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
+SCALARS: Final[frozenset[type]] = JSON_SCALARS | {bytes}
 
 Path = tuple[Any, Any] | None
 """The path to a value: the path to its container, and its key there."""
@@ -73,7 +73,7 @@ def problem_of(value: Any) -> ValueProblem | None:
 def json_problem_of(value: Any) -> ValueProblem | None:
     """Return the part of a value that would change on its way through JSON, or None."""
     try:
-        _walk(value, _json_children, _JSON_SCALARS)
+        _walk(value, _json_children, JSON_SCALARS)
     except _NotPlain as found:
         return found.problem
     return None

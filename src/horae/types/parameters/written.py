@@ -19,13 +19,12 @@ from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, Vali
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from horae.types.parameters.annotations import parts_of
-from horae.types.parameters.plain_data import ValueProblem, json_problem_of
+from horae.types.parameters.plain_data import JSON_SCALARS, ValueProblem, json_problem_of
 from horae.types.parameters.secret import has_parts, is_secret, opened, parts_of_value
 
 _BYTES: Final = "$bytes"
 """The key of the object that stands for bytes, with their base64 text as its value."""
-_EXACT: Final[frozenset[type]] = frozenset({str, int, bool, type(None)})
-_SCALARS: Final[frozenset[type]] = _EXACT | {float}
+_SCALARS: Final[frozenset[type]] = JSON_SCALARS | {float}
 _SEQUENCES: Final = frozenset({Sequence, Collection, Iterable})
 
 
@@ -132,7 +131,7 @@ class ParameterWriter:
 
     def write_exact(self, plain: dict[str, Any]) -> str | None:
         """Return scalars but floats as JSON text with defaults; None if it takes `write`."""
-        return None if self._aliased else self._write_scalars(plain, _EXACT)
+        return None if self._aliased else self._write_scalars(plain, JSON_SCALARS)
 
     def _keys(self, data: Mapping[str, Any], value: BaseModel) -> dict[str, str]:
         """Return the key in the call for each name that is stored.
