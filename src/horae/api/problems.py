@@ -209,7 +209,7 @@ def problem(
     sentence = sentence_item(detail)
     told = {} if sentence is None else {"sentence": sentence.model_dump(mode="json")}
     body = {"error": code, "detail": detail, **told, **more}
-    # Escaped, because an unpaired surrogate cannot be encoded
+    # Escaped, because an unpaired surrogate cannot be encoded.
     content = json.dumps(body)
     return Response(content, status, headers, "application/json")
 

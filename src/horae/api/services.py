@@ -174,7 +174,7 @@ class Services:
                 yield
         except DatabaseBusy as error:
             asked.written = None
-            # A reader thread does not wait for the lock again
+            # A reader thread does not wait for the lock again.
             await self.on_thread(self.audit.log, asked, status_of(error)[1])
             raise
         except Exception as error:  # recorded whatever it is, and raised again

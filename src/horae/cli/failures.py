@@ -76,14 +76,14 @@ def failures_as_exit_codes() -> Generator[None]:
         )
         complain(f"{error}{hint}" if hint else error)
         raise typer.Exit(exit_code_of(error)) from error
-    # Typer reports its own errors, and ends quietly if the reader of the output is gone
+    # Typer reports its own errors, and ends quietly if the reader of the output is gone.
     except (BrokenPipeError, typer.Abort):
         raise
     except Exception as error:  # a program ends with a message, whatever the error
         if hasattr(error, "exit_code"):  # an error of Typer's
             _name_application(error)
             raise
-        # The imports load SQLAlchemy and Pydantic, which `--help` does without
+        # The imports load SQLAlchemy and Pydantic, which `--help` does without.
         from horae.redaction import error_text, traceback_text
         from horae.storage.engine.failures import DATABASE_ERRORS
         from horae.storage.operations.doctor import database_error_of

@@ -74,7 +74,7 @@ def prepare(
     """Run the background work of a Python application. --app and --database may stand anywhere in a
     command.
     """
-    # Loads SQLAlchemy, which `--help` does without
+    # Loads SQLAlchemy, which `--help` does without.
     from horae.cli.context import Target
 
     del shown_version

@@ -94,7 +94,7 @@ def _body_of(environ: Any, max_body: int) -> bytes | None:
     """Read the body; None if it is shorter than its length, as when the client has disconnected."""
     length = environ.get("CONTENT_LENGTH") or ""
     if not (length.isascii() and length.isdigit()):
-        # A server that decodes chunks may not know the length before the end
+        # A server that decodes chunks may not know the length before the end.
         return _read(environ, max_body + 1) if environ.get("wsgi.input_terminated") else b""
     if len(length) > MOST_DIGITS or int(length) > max_body:
         return b""  # the header is enough to refuse it

@@ -41,7 +41,7 @@ class GroupCanceller:
                 limit=500,
             )
             running = tuple(member.id for member in members if member.running)
-            # The rows are changed, and tell the bodies somewhat later
+            # The rows are changed, and tell the bodies somewhat later.
             with log.guard("the bodies of group %d are not asked to stop: %s", group_id):
                 for job_id in running:
                     self._live.request_cancel(job_id, CancelRequest(group.cancelled_by))

@@ -311,7 +311,7 @@ class JobType(Generic[ParamsT]):
             )
 
     def _taken_results(self) -> TakenResults:
-        """Return what it takes of the jobs before its jobs. Raises `InvalidJobType`."""
+        """Return which results of awaited jobs its bodies take. Raises `InvalidJobType`."""
         return taken_results(self.type, self.previous)
 
     def run(self, job: JobContext[ParamsT]) -> Any | Awaitable[Any]:

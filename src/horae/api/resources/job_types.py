@@ -87,7 +87,7 @@ def _endpoint(job_type: JobType[Any]) -> Endpoint:
         request: Request, services: ServicesHere, actor: Changer, values: Any
     ) -> Response:
         # When the job is created, the body is validated again, because aliases have another meaning
-        # there
+        # there.
         del values
         text = await request.body()
         given: dict[str, Any] = json.loads(text) if text else {}

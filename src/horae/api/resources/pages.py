@@ -61,7 +61,7 @@ async def page(request: Request, services: ServicesHere, path: str) -> Response:
         raise HTTPException(404, "file not found")
     index, text = services.dashboard / "index.html", NOT_BUILT
     if index.is_file():
-        # The page contains the base address, relative to where the application is mounted
+        # The page contains the base address, relative to where the application is mounted.
         base = f'<head><base href="{html.escape(request.scope.get("root_path", ""))}/">'
         if services.settings.colour is not None:
             # The element that names this installation is part of the page, so that the form to log

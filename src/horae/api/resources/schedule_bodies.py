@@ -73,7 +73,7 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
     repeated.
     """
 
-    # Pydantic reads its configuration from this name
+    # Pydantic reads its configuration from this name.
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     next_start: Annotated[
@@ -109,7 +109,7 @@ class AlteredSchedule(ScheduleOptions, total=False):
 class SchedulePreview(_TriggerBody, total=False):
     """A trigger to look at: either `cron` or `every`, and the days without a run."""
 
-    # Pydantic reads its configuration from this name
+    # Pydantic reads its configuration from this name.
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     exclude: Annotated[list[_Text], Field(max_length=1000)]

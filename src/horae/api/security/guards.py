@@ -96,10 +96,10 @@ class RequestGuard:
         async def receive_bounded() -> Message:
             nonlocal taken
             message = await receive()
-            # Bytes are counted, because a request may have no content length
+            # Bytes are counted, because a request may have no content length.
             taken += len(message.get("body", b""))
             if taken > self._max_body:
-                # Code that reads the body does not catch this error of Starlette's
+                # Code that reads the body does not catch this error of Starlette's.
                 raise HTTPException(413, sentence_of(too_large(self._max_body)))
             return message
 

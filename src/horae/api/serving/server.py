@@ -95,7 +95,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            # Asyncio has set the backlog to the number that it accepts at once
+            # Asyncio has set the backlog to the number that it accepts at once.
             each.listen(BACKLOG)
 
     @override

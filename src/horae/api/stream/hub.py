@@ -71,7 +71,7 @@ class Hub:
                 listener.offer([self._hello(missed), *(missed or ())])
             else:
                 # The greeting waits for the next poll; otherwise a change between the client's read
-                # and that poll would be lost
+                # and that poll would be lost.
                 self._ungreeted.append(listener)
 
     def leave(self, listener: StreamListener) -> None:
@@ -113,7 +113,7 @@ class Hub:
             self._forget()
 
     def _forget(self) -> None:
-        # Later changes are not polled, so no client can resume from those kept
+        # Later changes are not polled, so no client can resume from those kept.
         self._recent.clear()
         self._thread, self._polled = None, False
         self._closing = self._incomplete = False
@@ -229,7 +229,7 @@ class Hub:
 
 
 def _call(listener: StreamListener, call: Callable[[], None]) -> None:
-    # The loop of the listener may have ended, and the listener with it
+    # The loop of the listener may have ended, and the listener with it.
     with suppress(RuntimeError):
         listener.loop.call_soon_threadsafe(call)
 

@@ -95,7 +95,7 @@ class JobWatch:
         if not job_ids:
             return []
         found = self._jobs.list(ids=job_ids).jobs
-        # A job that has changed again since the scan is reported in its new state
+        # A job that has changed again since the scan is reported in its new state.
         for job in found:
             if job.id in self._versions:
                 self._versions[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)

@@ -308,7 +308,7 @@ class JobViews:
         return JobList(jobs=views, next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
-        """Return what the types of jobs add to them; a job whose type fails at it is shown bare."""
+        """Return what the types add to the views of these jobs; one that raises adds nothing."""
         described = [job for job in jobs if self._describes(job)]
         added: dict[JobId, Mapping[str, Any]] = {}
         for job in self._complete(described).values():

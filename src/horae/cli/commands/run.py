@@ -289,7 +289,7 @@ def serve(horaes: Sequence[Horae]) -> "list[HttpServer]":
     `horae[web]`.
     """
     with web_packages_required():
-        # Only the HTTP API needs this extra; `--no-api` runs without it
+        # Only the HTTP API needs this extra; `--no-api` runs without it.
         from horae.cli.serving.web import servers_of
     return servers_of(horaes)
 

@@ -48,7 +48,7 @@ class Reloading:
             ) from error
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        # The child starts after the first look, so that no change is missed
+        # The child starts after the first look, so that no change is missed.
         looks = watch(
             self._folder,
             watch_filter=PythonFilter(),

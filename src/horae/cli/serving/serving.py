@@ -115,7 +115,7 @@ class Service:
                 )
             else:
                 log.exception("%s failed", name)
-        # The others stop too, because a process with half of its parts would pass for healthy
+        # The others stop too, because a process with half of its parts would pass for healthy.
         self._stop()
 
     async def _announce_when_ready(self, answering: Sequence[asyncio.Event]) -> None:

@@ -189,7 +189,7 @@ def _check_count(job: Any, attempts: Sequence[Any]) -> Iterator[str]:
         possible = {used}
     else:
         # A job may have been claimed and have ended before its body began, so that no attempt is
-        # recorded
+        # recorded.
         possible = {used, used + 1}
     if job.attempt not in possible:
         yield (

@@ -55,7 +55,7 @@ def lock_finding(
             f"a process {held}",
             "Find the program that keeps a transaction open, and end it.",
         )
-    # The node whose process this is, or whose child process
+    # The node whose process this is, or whose child process.
     processes = [holder] if holder.parent is None else [holder, process(holder.parent)]
     known = {(each.pid, each.born) for each in processes if each.born is not None}
     node = next((view for view in views if (view.pid, view.host.rpartition("#")[2]) in known), None)

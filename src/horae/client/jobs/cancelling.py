@@ -92,7 +92,7 @@ class JobCanceller:
             return now
         cancelled = found.job
         self._groups.act_on(found.follow_ups)
-        # The cancel is final, whatever the live store says
+        # The cancel is final, whatever the live store says.
         with log.guard("job %d is cancelled, but its live state is not: %s", job.id):
             if cancelled.node_id is None:
                 self._live.forget([job.id])

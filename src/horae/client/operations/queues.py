@@ -47,7 +47,7 @@ class Queues:
     def __init__(
         self, database: Database, wakeup: WakeupChannel, registry: Registry | None = None
     ) -> None:
-        """`registry`: types whose own queues get no limits by key if a backend runs them."""
+        """`registry`: has the types that backends run; their own queues get no limits by key."""
         self._database, self._wakeup, self._registry = database, wakeup, registry or Registry()
 
     def list(self) -> list[QueueView]:

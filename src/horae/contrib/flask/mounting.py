@@ -59,7 +59,7 @@ def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
             **given,
             "SCRIPT_NAME": f"{given.get('SCRIPT_NAME', '')}{mounted_at}",
             "PATH_INFO": given["PATH_INFO"].removeprefix(mounted_at),
-            # A hook may have read the body, and Flask has kept it then
+            # A hook may have read the body, and Flask has kept it then.
             "wsgi.input": request.stream
             if length is None or length > interface.max_body
             else BytesIO(request.get_data()),

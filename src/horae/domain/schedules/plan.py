@@ -444,7 +444,7 @@ def _end_run(
     snapshot: ScheduleSnapshot, unchanged: Plan, end: RunEnded, now: datetime, rng: Random
 ) -> Plan:
     """Count the run, decide the times that passed during it, and find the next start."""
-    # The time for which it waited for a slot is not a part of its duration
+    # The time for which it waited for a slot is not a part of its duration.
     began = end.started if end.took is None else now - end.took
     statistics = snapshot.statistics.ended(end.outcome, now, began=began, others=end.others)
     counted, rules = replace(snapshot, statistics=statistics), snapshot.rules

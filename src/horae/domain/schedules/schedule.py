@@ -78,7 +78,7 @@ NEXT_STATE: Final[Mapping[tuple[ScheduleState, ScheduleEvent], ScheduleState]] =
     (ScheduleState.TERMINATING, ScheduleEvent.DISABLE): ScheduleState.TERMINATING,
     (ScheduleState.TERMINATING, ScheduleEvent.ENABLE): ScheduleState.TERMINATING,
     (ScheduleState.DISABLED, ScheduleEvent.ENABLE): ScheduleState.IDLE,
-    # Only a caller can start a run of a disabled schedule
+    # Only a caller can start a run of a disabled schedule.
     (ScheduleState.DISABLED, ScheduleEvent.START): ScheduleState.EXECUTING,
 }
 

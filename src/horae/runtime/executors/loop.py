@@ -44,7 +44,7 @@ class LoopExecutor:
 
     async def _perform(self, attempt: Attempt, done: Done) -> None:
         result = await perform_async(attempt, self._environment)
-        # A callback of the task could do this, but took a third of the time of an empty body
+        # A callback of the task could do this, but took a third of the time of an empty body.
         self._runs.discard(attempt)
         done(attempt, result)
 

@@ -43,8 +43,9 @@ def living(seen: Iterable[SeenNode]) -> list[NodeView]:
 
 
 def dead(seen: Iterable[SeenNode]) -> list[tuple[NodeView, str]]:
-    """Return those nodes that are dead, each with the cause, but no program that ran jobs of its
-    own, has ended and holds none.
+    """Return the dead nodes, each with the cause.
+
+    A program that ran its own jobs and has ended is none of them, unless it still holds jobs.
     """
     return [
         (node.view, node.cause_of_death)

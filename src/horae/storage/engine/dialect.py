@@ -292,7 +292,7 @@ class _JsonRows(Subquery):
 
 @compiles(_JsonRows, POSTGRESQL)
 def _recordset(element: _JsonRows, compiler: SQLCompiler, **options: Any) -> str:
-    # The search for tables that no condition connects knows only the subquery.
+    # SQLAlchemy's warning about tables without a join is left out: it knows only the subquery.
     return compiler.process(element.recordset, **{**options, "from_linter": None})
 
 

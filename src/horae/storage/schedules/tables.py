@@ -79,7 +79,7 @@ schedules = Table(
     Column("limits", Json),
     Column("tags", Json),  # the tags of each of its jobs
     Column("max_attempts", Integer),  # the attempts of each of its jobs; null: one
-    # what integrations of the last run that ended have left for the `meta` of the next one
+    # What integrations left at the end of the last run for the `meta` of the next one.
     Column("next_meta", Json, nullable=False, server_default=text("'{}'")),
     CheckConstraint("trigger_kind IN ('cron', 'interval')", name="trigger_kind"),
     CheckConstraint("state IN ('idle', 'executing', 'terminating', 'disabled')", name="state"),

@@ -143,7 +143,7 @@ async def _refuse_async() -> None:
 
 def _refuse_commit(connection: Connection) -> None:
     if _guarded(connection) is not None:
-        # SQLAlchemy considers the transaction ended, even if this raises
+        # SQLAlchemy considers the transaction ended, even if this raises.
         connection.connection.rollback()
         raise _refusal()
 

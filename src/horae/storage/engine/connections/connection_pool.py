@@ -140,7 +140,7 @@ class Transaction(Statement):
             try:
                 self._connection.commit()
             except BaseException as failure:
-                # SQLAlchemy rolls back nothing after a commit that failed
+                # SQLAlchemy rolls back nothing after a commit that failed.
                 self._connection.invalidate()
                 self._pool.drop(self._connection, failure)
                 raise
