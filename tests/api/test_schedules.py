@@ -73,6 +73,7 @@ async def test_a_schedule_shows_its_definition(horae: Horae, client: Client) -> 
         "words_in": {"de": "Um 03:00 (Europe/Berlin)."},
         "queue": "default",
         "priority": 0,
+        "runs_wait": False,
         "state": "idle",
         "enabled": True,
         "disabled_reason": None,
@@ -284,6 +285,7 @@ async def test_a_run_that_waits_is_open_and_one_that_never_began_leaves_nothing(
     assert waiting == {**before, "open_runs": 1}
     (listed,) = (await root.get("/api/schedules/")).json()["schedules"]
     assert listed["statistics"] == (await read(client, schedule_id))["statistics"] == waiting
+    assert (listed["state"], listed["runs_wait"]) == ("executing", True)
     assert (await root.post(f"/api/jobs/{job_id}/cancel/")).status_code == 200
     after = (await root.get(f"{path}statistics/")).json()
     assert after.pop("last_finish_on") is not None

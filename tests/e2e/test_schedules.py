@@ -63,6 +63,10 @@ def test_a_run_that_a_pause_of_its_queue_holds_back_does_not_count_as_running(
     page.goto(f"schedules/{found['id']}")
     expect(page.get_by_test_id("schedule-state")).to_have_text("Run waits")
     expect(page.get_by_test_id("waits")).to_contain_text("paused")
+    page.goto("schedules")
+    row = page.get_by_test_id("schedules").get_by_role("row", name="back_up")
+    expect(row.locator("[data-state]")).to_have_text("Run waits")
+    page.go_back()
     httpx.post(f"{node.url}api/queues/{found['queue']}/resume/", json={}).raise_for_status()
     expect(page.get_by_test_id("schedule-state")).to_have_text("Waiting")
 

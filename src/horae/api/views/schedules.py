@@ -92,6 +92,7 @@ class ScheduleItem(View):
     disabled_reason: str | None
     pause_note: str | None
     job_id: int | None = Field(description="The job of the run in progress.")
+    runs_wait: bool = Field(description="Whether a run is open, and none has begun.")
     next_start_on: datetime | None = Field(validation_alias="next_start")
     version: int = Field(
         description="Increases with each change, so that clients can order responses."

@@ -47,9 +47,10 @@ class ScheduleView:
     nominal time is decided; it is before `next_start` if that time will be skipped. `change`: a
     change of the next start that is made once. `backfill_next`: the first past time that waits to
     be run. `job_id`: the job of the executing run. `statistics` cover the ended runs. `open_runs`:
-    the number of runs that execute or wait to begin. `waiting_reason`: why the run of `job_id` has
-    not started, if it is pending; only where one schedule is read. `read_at`: by the database's
-    clock. `revision`: another text as soon as a caller has changed the definition, for `alter`.
+    the number of runs that execute or wait to begin; `runs_wait`: whether there are some, and all
+    wait. `waiting_reason`: why the run of `job_id` has not started, if it is pending; only where
+    one schedule is read. `read_at`: by the database's clock. `revision`: another text as soon as a
+    caller has changed the definition, for `alter`.
     """
 
     id: int
@@ -79,6 +80,7 @@ class ScheduleView:
     backfill_next: datetime | None
     statistics: Statistics
     open_runs: int
+    runs_wait: bool
     waiting_reason: str | None = None
     read_at: datetime = field(compare=False)
 
@@ -129,6 +131,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
         job_id=row.run_token,
         statistics=statistics_of(row).without_open(open_runs.count, open_runs.began),
         open_runs=open_runs.count,
+        runs_wait=open_runs.wait,
         read_at=row.now,
     )
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from horae.domain.jobs import FAILED_OUTCOMES, JobId
+from horae.domain.jobs import FAILED_OUTCOMES, JobId, JobState
 from horae.domain.schedules import CALENDAR, DisabledReason, Overlap
 from horae.domain.storable import LARGEST_ID, is_storable
 from horae.quoting import did_you_mean
@@ -122,12 +122,13 @@ FAILED_RUNS: Final = (
     .limit(bindparam("limit"))
 )
 
+_has_begun: Final = case((jobs.c.state == JobState.PENDING, 0), else_=1)
 OPEN_RUNS: Final = (
-    select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at))
+    select(jobs.c.schedule_id, func.count(), func.max(jobs.c.started_at), func.max(_has_begun) == 0)
     .where(IS_OPEN, member_of(jobs.c.schedule_id, "ids"))
     .group_by(jobs.c.schedule_id)
 )
-ONE_RUN: Final = select(jobs.c.schedule_id, 1, jobs.c.started_at).where(
+ONE_RUN: Final = select(jobs.c.schedule_id, 1, jobs.c.started_at, _has_begun == 0).where(
     jobs.c.schedule_id.is_not(None), member_of(jobs.c.id, "ids")
 )
 LIVE_RUNS: Final = (
@@ -166,10 +167,13 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True)
 class OpenRuns:
-    """The number of a schedule's open runs, and when the latest begun one of them began."""
+    """The number of a schedule's open runs, when the latest begun one of them began, and whether
+    all of them are pending.
+    """
 
     count: int
     began: datetime | None = None
+    wait: bool = False
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
@@ -326,8 +330,8 @@ def open_runs(
     asked = ((ONE_RUN, tokens), (OPEN_RUNS, overlapping))
     rows = (connection.execute(each, {"ids": sorted(ids)}) for each, ids in asked if ids)
     return {
-        schedule_id: OpenRuns(count, began)
-        for schedule_id, count, began in chain.from_iterable(rows)
+        schedule_id: OpenRuns(count, began, bool(wait))
+        for schedule_id, count, began, wait in chain.from_iterable(rows)
     }
 
 
