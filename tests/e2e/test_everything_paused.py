@@ -26,6 +26,7 @@ def test_everything_is_paused_and_resumed(page: Page, node: Served) -> None:
     page.keyboard.press("Enter")
     banner = page.get_by_test_id("everything-paused")
     expect(banner).to_contain_text(re.compile(r"(now|ago) by local: moving house"))
+    expect(page.get_by_test_id("pause-everything")).to_have_count(0)
     job = node.begin("send_letter", customer=7)
     page.goto(f"jobs/{job}")
     expect(page.locator("main")).to_contain_text("Everything is paused.")
