@@ -70,6 +70,38 @@ def test_a_link_is_followed_though_its_row_would_move_while_it_is_pressed(
     expect(page.get_by_test_id(f"job-{later}")).to_be_visible()
 
 
+def test_no_row_moves_while_the_pointer_is_on_one(page: Page, held: Served) -> None:
+    job = held.begin("import_people", rows=1)
+    page.goto("jobs")
+    link = page.get_by_test_id(f"job-{job}").get_by_role("link")
+    link.hover()
+    before = link.bounding_box()
+    later = held.begin("import_people", rows=1)
+    expect(page.get_by_test_id("arrived")).to_have_text("1 new")
+    assert link.bounding_box() == before
+    expect(page.get_by_test_id(f"job-{later}")).to_have_count(0)
+    page.get_by_role("heading", level=1).hover()
+    expect(page.get_by_test_id(f"job-{later}")).to_be_visible()
+    expect(page.get_by_test_id("arrived")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_a_preview_covers_a_part_of_a_list_without_room_beside_it(
+    page: Page, held: Served, width: int
+) -> None:
+    job = held.begin("import_people", rows=1)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto("jobs")
+    page.get_by_test_id(f"job-{job}").locator("td.created").click()
+    preview = page.get_by_test_id("preview")
+    expect(preview).to_contain_text(f"#{job}")
+    box = preview.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] == width
+    preview.get_by_role("button", name="Close the preview").click()
+    expect(preview).to_have_count(0)
+
+
 def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
     newest_job = [held.begin("import_people", rows=1) for _ in range(26)][-1]
     page.goto("jobs?size=25")

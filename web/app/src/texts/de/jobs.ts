@@ -77,6 +77,7 @@ export const jobs: Texts['jobs'] = {
   },
   attempt: (attempt, most) => `${attempt} von ${most}`,
   selectAll: 'Alle auf dieser Seite auswählen',
+  arrived: (count) => (count === 1 ? '1 neuer' : `${countText(count)} neue`),
   select: (id) => `Job ${id} auswählen`,
   progressOf: (id) => `Fortschritt von Job ${id}`,
   shortcuts: {

@@ -73,6 +73,7 @@ export const jobs = {
   },
   attempt: (attempt: number, most: number) => `${attempt} of ${most}`,
   selectAll: 'Select all on this page',
+  arrived: (count: number) => `${countText(count)} new`,
   select: (id: number) => `Select job ${id}`,
   progressOf: (id: number) => `Progress of job ${id}`,
   shortcuts: {
