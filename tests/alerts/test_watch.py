@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from horae import Horae, InvalidRequest
+from horae import Horae, InvalidRequest, Limit
 from horae.alerts import AlertThresholds, Notice, Pace, Ping, Watch, Webhook
 from horae.alerts.reading import observe
+from horae.client.doctor import About, Noun
 from horae.storage.engine.database import Database
 from tests.alerts.receiver import Receiver, receiver
 from tests.api.timetable import fail_often, fire, make_late
 from tests.harness.applications import application, execute
 from tests.harness.fault_application import fault_application
 from tests.harness.node_processes import BODY_LOG, NodeProcess, wait_until
-from tests.harness.nodes import running_node, until_state
+from tests.harness.nodes import running_node, until, until_state
 
 HERE = ["127.0.0.1"]
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -175,6 +176,23 @@ async def test_a_late_queue_and_free_slots_that_claim_nothing(
         horae.queues.pause("mail")
         assert kinds(database) == []
     assert job.id
+
+
+async def test_what_a_limit_holds_back_for_long_is_told_of_the_limit(
+    horae: Horae, database: Database
+) -> None:
+    @horae.job(limits=[Limit(rate="1/h", name="calls")])
+    def call() -> None: ...
+
+    first, *held = [horae.jobs.start("call") for _ in range(3)]
+    async with running_node(horae):
+        await until_state(horae, first.id, "finished")
+        await until(lambda: "holds it back" in (horae.jobs.waiting_reason(held[1].id) or ""))
+        for column in ("run_at", "created_at"):
+            execute(horae, f"UPDATE horae_jobs SET {ago(horae, column, 700)}")
+        [found] = [each for each in observe(database, AlertThresholds(), ()) if each.kind]
+    assert found.message == "limit 'calls' holds back 2 jobs for long: one has been due for 12 min"
+    assert (found.kind, found.about, found.deeds) == ("limit_late", About(Noun.LIMIT, "calls"), ())
 
 
 def test_a_database_that_is_away(server: Receiver, clock: Clock, tmp_path: Path) -> None:

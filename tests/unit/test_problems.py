@@ -100,6 +100,13 @@ def test_a_queue_that_is_behind_can_be_paused() -> None:
     assert (found.deeds, found.since) == ((Deed.PAUSE,), timedelta(seconds=900))
 
 
+def test_a_pause_is_no_remedy_for_a_queue_that_its_limit_holds_back() -> None:
+    waiting = [DueJobs(queue="mail", type="a", count=3, oldest=700.0)]
+    (found,) = late_queue_findings(waiting, [queue("mail", concurrency_limit=2, started=2)])
+    assert found.deeds == ()
+    assert found.advice == "Raise the limit, if what it protects can take more."
+
+
 def test_slots_that_claim_nothing_are_reported_unless_everything_is_paused() -> None:
     due = [DueJobs(queue="mail", type="known", count=2, oldest=90.0)]
     (found,) = unclaimed_findings(due, [queue("mail")], [NODE], [], 60.0)

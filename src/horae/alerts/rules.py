@@ -23,6 +23,7 @@ class Rule(StrEnum):
     SCHEDULE_LATE = "schedule_late"
     SCHEDULE_FAILING = "schedule_failing"
     QUEUE_LATE = "queue_late"
+    LIMIT_LATE = "limit_late"
     NOTHING_CLAIMED = "nothing_claimed"
     NODE_DEAD = "node_dead"
 
@@ -34,6 +35,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "schedule_failing": Rule.SCHEDULE_FAILING,
     "schedule_disabled": Rule.SCHEDULE_FAILING,
     "queue_late": Rule.QUEUE_LATE,
+    "limit_late": Rule.LIMIT_LATE,
     "nothing_claimed": Rule.NOTHING_CLAIMED,
     "node_dead": Rule.NODE_DEAD,
     "node_lost": Rule.NODE_DEAD,
@@ -46,7 +48,8 @@ class AlertThresholds:
     """When something is a problem; durations are texts such as `"5m"`, or timedeltas.
 
     `schedule_late`: a schedule has not started so long after it should have. `failures`: so many
-    runs of a schedule have failed in a row. `queue_late`: a job has been due for so long.
+    runs of a schedule have failed in a row. `queue_late`: a job has been due for so long, also one
+    that a limit holds back.
     `nothing_claimed`: jobs have been due for so long, live nodes that can run them have free slots,
     and no job of the queue was claimed in that time. `node_dead`: for how long the death of a node
     is reported. `database_away`: the database has not answered for so long. Raises

@@ -42,6 +42,9 @@ describe('a problem', () => {
     expect(jobsOf(problem({ counted: null }))).toBeNull()
     const about = { noun: 'schedule', name: 'nightly', id: '7' } as const
     expect(pageOf(problem({ about }))).toEqual({ name: 'schedule', params: { id: '7' } })
+    expect(pageOf(problem({ about: { noun: 'limit', name: 'calls', id: null } }))).toEqual({
+      name: 'limits',
+    })
     expect(pageOf(problem({ about: null }))).toBeNull()
     expect(subjectOf(problem({ about }))).toBe('Schedule nightly')
   })

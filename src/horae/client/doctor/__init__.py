@@ -33,7 +33,11 @@ from horae.client.doctor.redis import check_redis
 from horae.client.doctor.replica import check_replica
 from horae.client.doctor.schedules import failing_findings, late_findings, missed_findings
 from horae.client.doctor.server import SERVER, examine_server
-from horae.client.doctor.slow_queues import idle_findings, late_queue_findings
+from horae.client.doctor.slow_queues import (
+    idle_findings,
+    late_limit_findings,
+    late_queue_findings,
+)
 from horae.client.doctor.system import system_findings
 from horae.client.doctor.work import (
     Dead,
@@ -70,6 +74,7 @@ __all__ = [
     "idle_findings",
     "journal_findings",
     "late_findings",
+    "late_limit_findings",
     "late_queue_findings",
     "left_findings",
     "lost_findings",

@@ -60,6 +60,7 @@ class Noun(StrEnum):
     SCHEDULE = "schedule"
     TYPE = "type"
     NODE = "node"
+    LIMIT = "limit"
 
 
 class Deed(StrEnum):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from datetime import timedelta
+from typing import Final
 
 from horae.client.doctor.finding import (
     USUAL,
@@ -14,10 +15,19 @@ from horae.client.doctor.finding import (
     problem,
 )
 from horae.client.doctor.work import pending_query
+from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView
 from horae.storage.queues import DueJobs, QueueView, depth
+
+ADD_SLOTS: Final = Sentence(
+    "Add slots: start a node, or raise --concurrency; or look at what fills them.",
+    SentenceCode.DO_ADD_SLOTS,
+)
+RAISE_LIMIT: Final = Sentence(
+    "Raise the limit, if what it protects can take more.", SentenceCode.DO_RAISE_LIMIT
+)
 
 
 def slow_findings(
@@ -34,6 +44,7 @@ def slow_findings(
         each for each in waiting if any(node.can_run(each.type, each.queue) for node in alive)
     ]
     yield from late_queue_findings(served, queues)
+    yield from late_limit_findings(served, queues)
     yield from idle_findings(database, queues, alive, USUAL.nothing_claimed)
 
 
@@ -41,10 +52,11 @@ def late_queue_findings(
     waiting: Collection[DueJobs], views: Collection[QueueView]
 ) -> Iterator[Finding]:
     """Report the queues of jobs that have waited for long, unless they are paused."""
-    paused = {view.name for view in views if view.paused_at is not None}
-    for name in sorted({each.queue for each in waiting} - paused):
-        seconds = max(each.oldest for each in waiting if each.queue == name)
-        due = sum(each.count for each in waiting if each.queue == name)
+    full = {view.name for view in views if view.is_full}
+    late = [each for each in _unpaused(waiting, views) if each.limit is None]
+    for name in sorted({each.queue for each in late}):
+        seconds = max(each.oldest for each in late if each.queue == name)
+        due = sum(each.count for each in late if each.queue == name)
         yield problem(
             "queues",
             Sentence(
@@ -55,16 +67,43 @@ def late_queue_findings(
                 seconds=seconds,
                 jobs=due,
             ),
-            Sentence(
-                "Add slots: start a node, or raise --concurrency; or look at what fills them.",
-                SentenceCode.DO_ADD_SLOTS,
-            ),
+            RAISE_LIMIT if name in full else ADD_SLOTS,
             kind="queue_late",
             since=timedelta(seconds=seconds),
             about=About(Noun.QUEUE, name),
             counted=Counted(due, pending_query(queue=name)),
-            deeds=(Deed.PAUSE,),
+            deeds=() if name in full else (Deed.PAUSE,),
         )
+
+
+def late_limit_findings(
+    waiting: Collection[DueJobs], views: Collection[QueueView]
+) -> Iterator[Finding]:
+    """Report the limits by key that have held jobs back for long."""
+    held = [(each.limit, each) for each in _unpaused(waiting, views) if each.limit is not None]
+    for name in sorted({limit for limit, _ in held}):
+        seconds = max(each.oldest for limit, each in held if limit == name)
+        due = sum(each.count for limit, each in held if limit == name)
+        yield problem(
+            "limits",
+            Sentence(
+                f"limit {quoted(name)} holds back {counted(due, 'job')} for long: one has been due"
+                f" for {length_of(seconds)}",
+                SentenceCode.LIMIT_LATE,
+                limit=name,
+                seconds=seconds,
+                jobs=due,
+            ),
+            RAISE_LIMIT,
+            kind="limit_late",
+            since=timedelta(seconds=seconds),
+            about=About(Noun.LIMIT, name),
+        )
+
+
+def _unpaused(waiting: Collection[DueJobs], views: Collection[QueueView]) -> list[DueJobs]:
+    paused = {view.name for view in views if view.paused_at is not None}
+    return [each for each in waiting if each.queue not in paused]
 
 
 def idle_findings(
@@ -102,10 +141,7 @@ def unclaimed_findings(
     by_name = {view.name: view for view in views}
     for name in sorted({each.queue for each in due} - set(claimed)):
         view = by_name.get(name)
-        if view is not None and (
-            view.is_paused
-            or (view.concurrency_limit is not None and view.started >= view.concurrency_limit)
-        ):
+        if view is not None and (view.is_paused or view.is_full):
             continue
         jobs = [
             each for each in due if each.queue == name and not each.sent and each.oldest >= seconds

@@ -8,7 +8,16 @@ from sqlalchemy import Connection, and_, bindparam, func, or_, select, union, un
 
 from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import database_now, seconds_ago, seconds_from_now, seconds_since
-from horae.storage.jobs import IS_HELD, IS_READY, IS_SENT, IS_WAITING, has_not_expired, jobs
+from horae.storage.jobs import (
+    IS_HELD,
+    IS_READY,
+    IS_SENT,
+    IS_WAITING,
+    buckets,
+    has_not_expired,
+    jobs,
+    lanes,
+)
 from horae.storage.jobs.limits import lane_depth
 from horae.storage.operations import DURATION
 
@@ -22,7 +31,8 @@ SAMPLES: Final = (5_000, 100_000)
 class DueJobs:
     """Due jobs of one type in one queue that only wait for a slot.
 
-    `oldest`: for how many seconds one has been due; `sent`: a backend was asked to run them.
+    `oldest`: for how many seconds one has been due; `sent`: a backend was asked to run them;
+    `limit`: the limit by key that holds them back, of jobs that have waited for long.
     """
 
     queue: str
@@ -30,6 +40,7 @@ class DueJobs:
     count: int
     oldest: float
     sent: bool = False
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +66,25 @@ DUE_JOBS: Final = select(
 ).group_by(_due.c.queue, _due.c.type, _sent)
 # The run of a late schedule was due long before there was a job.
 WAITING_LONG: Final = (
-    select(jobs.c.queue, jobs.c.type, func.count(), func.max(seconds_since(jobs.c.run_at)))
+    select(
+        jobs.c.queue,
+        jobs.c.type,
+        buckets.c.limit_name,
+        func.count(),
+        func.max(seconds_since(jobs.c.run_at)),
+    )
+    .select_from(
+        jobs.outerjoin(lanes, lanes.c.id == jobs.c.lane_id).outerjoin(
+            buckets, buckets.c.id == lanes.c.held_by
+        )
+    )
     .where(
         or_(IS_READY, IS_SENT, and_(IS_WAITING, jobs.c.waits_for == WaitsFor.LIMIT)),
         jobs.c.run_at <= seconds_ago("seconds"),
         jobs.c.created_at <= seconds_ago("seconds"),
         has_not_expired(),
     )
-    .group_by(jobs.c.queue, jobs.c.type)
+    .group_by(jobs.c.queue, jobs.c.type, buckets.c.limit_name)
 )
 _lately = jobs.c.started_at > seconds_ago("seconds")
 CLAIMED: Final = union(
@@ -106,8 +128,10 @@ def waiting_long(connection: Connection, seconds: float) -> list[DueJobs]:
     holds back.
     """
     return [
-        DueJobs(queue=queue, type=kind, count=count, oldest=oldest)
-        for queue, kind, count, oldest in connection.execute(WAITING_LONG, {"seconds": seconds})
+        DueJobs(queue=queue, type=kind, count=count, oldest=oldest, limit=limit)
+        for queue, kind, limit, count, oldest in connection.execute(
+            WAITING_LONG, {"seconds": seconds}
+        )
     ]
 
 

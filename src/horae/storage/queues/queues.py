@@ -78,6 +78,11 @@ class QueueView:
         """Return whether no node claims from the queue, because it or everything is paused."""
         return self.paused_at is not None or self.everything_is_paused
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether as many of its jobs run as its limit allows."""
+        return self.concurrency_limit is not None and self.started >= self.concurrency_limit
+
 
 def put(new: Mapping[str, Any], changed: Mapping[str, Any]) -> Insert:
     """Insert a row for the queue, or change the one that it has."""

@@ -21,6 +21,7 @@ export const now: Texts['now'] = {
     schedule: (name) => `Zeitplan ${name}`,
     type: (name) => `Jobtyp ${name}`,
     node: (name) => `Knoten ${name}`,
+    limit: (name) => `Limit ${name}`,
   },
 
   pause: 'Anhalten',

@@ -87,6 +87,8 @@ export const sentences: SentenceTexts = {
     ]
       .filter(Boolean)
       .join(' und ')}, und kein lebender Knoten kennt den Typ.`,
+  limit_late: (v) =>
+    `Das Limit „${v.text('limit')}“ hält ${plural(v.number('jobs'), 'Job', 'Jobs')} lange zurück: Einer ist seit ${v.length('seconds')} fällig.`,
   many: (v) => `${v.list('first').join(' ')} Und ${v.count('more')} weitere.`,
   more_schedules_paused: (v) =>
     `${plural(v.number('count'), 'weiterer ist', 'weitere sind')} angehalten.`,
@@ -168,6 +170,7 @@ export const sentences: SentenceTexts = {
     'Nichts zu tun: Ein lebender Knoten übernimmt seine Jobs in Sekunden.',
   do_nothing_row_goes: () =>
     'Nichts zu tun: Der nächste Knoten, der startet, nimmt ihn aus der Liste.',
+  do_raise_limit: () => 'Erhöhen Sie das Limit, wenn das, was es schützt, mehr verträgt.',
   do_read_last_lines: () =>
     'Suchen Sie seine letzten Protokollzeilen: Wurde er beendet, oder fehlte Speicher?',
   do_read_logs: () =>

@@ -20,6 +20,7 @@ export const now = {
     schedule: (name: string) => `Schedule ${name}`,
     type: (name: string) => `Job type ${name}`,
     node: (name: string) => `Node ${name}`,
+    limit: (name: string) => `Limit ${name}`,
   },
 
   pause: 'Pause',

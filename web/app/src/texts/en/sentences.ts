@@ -84,6 +84,8 @@ export const sentences: EnglishSentences = {
     ]
       .filter(Boolean)
       .join(' and ')}, and no live node knows the type.`,
+  limit_late: (v) =>
+    `Limit “${v.text('limit')}” holds back ${plural(v.number('jobs'), 'job')} for long: one has been due for ${v.length('seconds')}.`,
   many: (v) => `${v.list('first').join(' ')} And ${v.count('more')} more.`,
   more_schedules_paused: (v) => `${plural(v.number('count'), 'more is', 'more are')} paused.`,
   node_dead: (v) => `${dead(v)}.`,
@@ -158,6 +160,7 @@ export const sentences: EnglishSentences = {
   do_nothing_jobs_move: () => 'No action needed: a live node takes over its jobs within seconds.',
   do_nothing_row_goes: () =>
     'No action needed: the next node that starts removes it from the list.',
+  do_raise_limit: () => 'Raise the limit, if what it protects can take more.',
   do_read_last_lines: () => 'Look for its last log lines: was it killed, or out of memory?',
   do_read_logs: () => 'Read the logs of the nodes: they cannot start schedules, or cannot keep up.',
   do_read_logs_of_queue: () => 'Read the logs of the nodes that serve this queue.',

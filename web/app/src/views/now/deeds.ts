@@ -27,6 +27,8 @@ export function pageOf({ about }: Problem): RouteLocationRaw | null {
       return { name: 'errors', query: { type: about.name } }
     case 'node':
       return { name: 'fleet' }
+    case 'limit':
+      return { name: 'limits' }
     case 'everything':
     case undefined:
       return null
