@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -46,6 +46,45 @@ def test_a_function_runs_in_the_calling_thread(horae: Horae) -> None:
         100,
     )
     assert attempts_of(horae, job.id) == ["finished"]
+
+
+def test_a_coroutine_that_a_decorator_hides_is_named(horae: Horae) -> None:
+    async def call() -> int:
+        return 1
+
+    @horae.job
+    @wraps(call)
+    def decorated(*given: Any) -> Any:
+        return call(*given)
+
+    job = horae.jobs.start(decorated, sync=True)
+    assert job.error == (
+        "TypeError: the body returned a coroutine, which nobody awaits: declare an `async def`, also"
+        " where a decorator wraps one"
+    )
+
+
+def test_nothing_watches_after_the_application_was_closed(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+    live, closed = horae.components.live, horae.opened.inline._closed  # noqa: SLF001
+    read = live.cancel_requests
+
+    def cancel_requests(*given: Any, **options: Any) -> Any:
+        asked.set()
+        closed.wait()
+        return read(*given, **options)
+
+    monkeypatch.setattr(live, "cancel_requests", cancel_requests)
+
+    @horae.job
+    def work() -> None:
+        asked.wait()
+
+    horae.jobs.start(work, sync=True)
+    horae.close()
+    assert "horae-inline" not in {each.name for each in threading.enumerate()}
 
 
 def test_a_coroutine_runs_too(horae: Horae) -> None:

@@ -147,6 +147,8 @@ class InlineNode(BuiltAnewInChild):
         """Write the remaining results, and unregister the node if it was registered."""
         self._closed.set()
         self._busy.set()
+        if self._watching is not None and self._watching.is_alive():
+            self._watching.join()  # else it would find the database closed
         self._ends.close()
         self._claims.close()
         self._log_writer.close(LOGS_WITHIN)
