@@ -454,12 +454,15 @@ class Holder:
 WRONG: list[tuple[Callable[..., Any], str]] = [
     (
         positional,
-        "job type 'positional': argument path: str cannot be a parameter; use named, annotated arguments",
+        "job type 'positional': argument `path: str` has no name by which a job could give it; use named, annotated arguments",
     ),
-    (positional_context, "cannot be a parameter; use named, annotated arguments"),
-    (variadic, "job type 'variadic': argument *paths: str cannot be a parameter"),
-    (variadic_context, "cannot be a parameter"),
-    (keywords, "job type 'keywords': argument **options: str cannot be a parameter"),
+    (
+        positional_context,
+        "has no name by which a job could give it; use named, annotated arguments",
+    ),
+    (variadic, "job type 'variadic': argument `*paths: str` has no name"),
+    (variadic_context, "has no name"),
+    (keywords, "job type 'keywords': argument `**options: str` has no name"),
     (two_contexts, "job type 'two_contexts': 'one' and 'two' both take the JobContext"),
     (private, "job type 'private': argument '_path' begins with an underscore; rename it"),
     (
@@ -474,17 +477,23 @@ WRONG: list[tuple[Callable[..., Any], str]] = [
     (no_batch, "it gets a list of them if the type has batch="),
     (generator, "job type 'generator': it is a generator, whose body nobody would run"),
     (async_generator, "job type 'async_generator': it is a generator"),
-    (vars(Holder)["of_class"], "is no function; write a subclass of JobType instead"),
+    (
+        vars(Holder)["of_class"],
+        "is no function; decorate a function that calls it, or write a subclass of JobType",
+    ),
     (
         unresolved,
-        "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined",
+        "job type 'unresolved': an annotation cannot be resolved: name 'Nowhere' is not defined; import it outside of `if TYPE_CHECKING`",
     ),
     (
         Holder.method,
         "job type 'method': it is a method; decorate a function, or write a subclass of JobType",
     ),
-    (partial(positional), "is no function; write a subclass of JobType instead"),
-    (Holder, "is no function; write a subclass of JobType instead"),
+    (
+        partial(positional),
+        "is no function; decorate a function that calls it, or write a subclass of JobType",
+    ),
+    (Holder, "is no function; decorate a function that calls it, or write a subclass of JobType"),
 ]
 
 

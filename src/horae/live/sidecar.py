@@ -126,7 +126,8 @@ class SideCar(BuiltAnewInChild):
         # expects tables.
         if self._is_closed:
             raise DatabaseUnavailable(
-                str(self._path), "the application that uses it was closed meanwhile"
+                str(self._path),
+                "its application was closed meanwhile; take horae.jobs and the like from it again",
             )
         uri = f"{self._path.as_uri()}?mode={mode}"
         connection = sqlite3.connect(

@@ -104,7 +104,8 @@ class FunctionJobType(OptionsJobType):
             or not hasattr(function, "__qualname__")
         ):
             raise InvalidJobType(
-                f"{function!r} is no function; write a subclass of JobType instead"
+                f"{function!r} is no function; decorate a function that calls it, or write a"
+                " subclass of JobType"
             )
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise InvalidJobType(
@@ -227,7 +228,8 @@ def _hints_of(function: Callable[..., Any], name: str) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
         raise InvalidJobType(
-            f"job type {name!r}: an annotation cannot be resolved: {error}"
+            f"job type {name!r}: an annotation cannot be resolved: {error}; import it outside of"
+            " `if TYPE_CHECKING`, at the top level of the module"
         ) from error
 
 
@@ -243,8 +245,9 @@ def _signature(
         hint = hints.get(argument.name, Any)
         if argument.kind in _WITHOUT_NAME:
             raise InvalidJobType(
-                f"job type {name!r}: argument {argument} cannot be a parameter; use named,"
-                " annotated arguments, and functools.wraps if it is that of another decorator"
+                f"job type {name!r}: argument `{argument}` has no name by which a job could give"
+                " it; use named, annotated arguments, and functools.wraps if it is that of another"
+                " decorator"
             )
         if hint is JobContext or get_origin(hint) is JobContext:
             if context is not None:

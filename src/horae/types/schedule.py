@@ -230,7 +230,8 @@ def check_scheduled(function: Callable[..., Any], *, with_params: bool = False) 
         hints = get_type_hints(function)
     except NameError as error:
         raise SchemaError(
-            f"{function.__qualname__}: an annotation cannot be resolved: {error}"
+            f"{function.__qualname__}: an annotation cannot be resolved: {error}; import it outside"
+            " of `if TYPE_CHECKING`, at the top level of the module"
         ) from error
     for name in () if with_params else inspect.signature(function).parameters:
         hint = hints.get(name)

@@ -3,6 +3,7 @@
 import json
 import time
 from functools import partial
+from inspect import iscoroutine
 from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -103,6 +104,12 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     try:
         text = to_json(result).decode()
     except PydanticSerializationError as error:
+        if iscoroutine(result):
+            result.close()
+            raise TypeError(
+                "the body returned a coroutine, which nobody awaits: declare an `async def`, also"
+                " where a decorator wraps one"
+            ) from None
         raise TypeError(
             f"the result, a {type(result).__name__}, cannot be stored as JSON: {error}"
         ) from error

@@ -397,7 +397,8 @@ class Database(BuiltAnewInChild):
     def _refuse_if_closed(self, *_: object) -> None:
         if self._is_closed:
             raise DatabaseUnavailable(
-                shown(self.url), "the application that uses it was closed meanwhile"
+                shown(self.url),
+                "its application was closed meanwhile; take horae.jobs and the like from it again",
             )
 
     def _listen(self, engine: Engine, connections: OpenConnections) -> Engine:
