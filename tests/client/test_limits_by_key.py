@@ -339,6 +339,16 @@ def test_a_queue_is_limited_by_key_for_all_types(horae: Horae) -> None:
         horae.queues.limit_by_key("mail", Limit(concurrency=1, key=str))
 
 
+def test_the_limit_of_a_queue_is_listed_and_changed_before_its_first_job(horae: Horae) -> None:
+    name = "queue mail.concurrency.customer"
+    assert horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}")) == name
+    assert named(horae)[name].numbers == numbers_of(concurrency=1)
+    assert horae.limits.set(name, concurrency=2).numbers == numbers_of(concurrency=2)
+    horae.queues.limit_by_key("mail", Limit(rate="10/s"))
+    horae.queues.limit_by_key("mail", None)
+    assert "queue mail.rate" not in named(horae)
+
+
 def test_the_command_line_limits_a_queue_by_key(horae: Horae, database: Database) -> None:
     def run(*given: str) -> Any:
         result = CliRunner().invoke(

@@ -16,7 +16,7 @@ from horae.wakeup import Hint, HintKind, WakeupChannel
 
 
 class Limits:
-    """The limits by key: those of existing jobs, and those that this application declares."""
+    """The limits by key: of existing jobs, of queues, and those that this application declares."""
 
     def __init__(self, database: Database, registry: Registry, wakeup: WakeupChannel) -> None:
         self._database, self._registry, self._wakeup = database, registry, wakeup
@@ -86,9 +86,10 @@ class Limits:
         )
 
     def _declared_numbers(self) -> dict[str, LimitNumbers]:
-        return {
+        declared = {
             each.name: each.limit.numbers for kind in self._registry for each in kind.named_limits
         }
+        return {**declared, **self._database.autocommit(limits.of_queues)}
 
 
 class AsyncLimits(OnThreads[Limits]):

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, sele
 
 from horae.domain.limits import LimitNumbers
 from horae.storage.engine import Json, database_now, insert, microseconds_now, readable
-from horae.storage.jobs import WAITS_IN_LANE, buckets, jobs, lanes
+from horae.storage.jobs import WAITS_IN_LANE, buckets, jobs, lanes, queues
 from horae.storage.jobs.limit_tables import limits
 
 
@@ -65,6 +65,7 @@ VIEW: Final = (
     .select_from(limits.outerjoin(_held, _held.c.name == limits.c.name))
     .order_by(limits.c.name)
 )
+OF_QUEUES: Final = select(queues.c.name, queues.c.limits).where(queues.c.limits.is_not(None))
 SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(
     limits.c.name == bindparam("limit_name")
 )
@@ -105,6 +106,18 @@ def view(connection: Connection) -> list[LimitView]:
         return LimitView(**given)
 
     return readable(limits.name, connection.execute(VIEW).mappings(), limit)
+
+
+def of_queues(connection: Connection) -> dict[str, LimitNumbers]:
+    """Return the numbers of the limits by key that queues have, also before their first job."""
+
+    def numbers(row: Mapping[str, Any]) -> dict[str, LimitNumbers]:
+        return {
+            name: LimitNumbers.from_json(each["numbers"]) for name, each in row["limits"].items()
+        }
+
+    found = readable(queues.name, connection.execute(OF_QUEUES).mappings(), numbers)
+    return {name: each for queue in found for name, each in queue.items()}
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any] | None:
