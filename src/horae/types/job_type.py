@@ -38,12 +38,12 @@ from horae.types.attempt import Attempt
 from horae.types.context import JobContext, ParamsT
 from horae.types.group_access import AsyncJobGroup, JobGroup
 from horae.types.options import (
+    MOST_IN_BATCH,
     StartOptions,
     TimeLimits,
     TypeOption,
     backend_address,
     backoff_between,
-    batch_size,
     check_parameters,
     codes_of_exceptions,
     declared_limits,
@@ -146,7 +146,7 @@ class JobType(Generic[ParamsT]):
     """The queue in which its jobs wait."""
     priority: Annotated[int, TypeOption(whole(-LARGEST_NUMBER), attrgetter("priority"))] = 0
     """Higher priorities start first."""
-    max_count: Annotated[int | None, TypeOption(whole_or_none, attrgetter("max_count"))] = None
+    max_count: Annotated[int | None, TypeOption(whole_or_none(), attrgetter("max_count"))] = None
     """Pending or running jobs that an owner may have, None is no limit; jobs without an owner do
     not count. A public type that names none has 1, for jobs that are started one by one.
     """
@@ -205,7 +205,9 @@ class JobType(Generic[ParamsT]):
         Literal["process"] | None, TypeOption(one_of("process"), attrgetter("isolation"))
     ] = None
     """"process" runs the body in a child process that can be terminated."""
-    batch: Annotated[int | None, TypeOption(batch_size, attrgetter("batch"))] = None
+    batch: Annotated[
+        int | None, TypeOption(whole_or_none(most=MOST_IN_BATCH), attrgetter("batch"))
+    ] = None
     """How many jobs its body takes at once, at most; None if it is called for each job. A type with
     it defines `run_batch` in place of `run`.
     """

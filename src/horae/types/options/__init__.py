@@ -4,11 +4,11 @@ Invariant: a keyword of Python, a flag, a field of HTTP and its stored form have
 """
 
 from horae.types.options.declaration import (
+    MOST_IN_BATCH,
     TimeLimits,
     TypeOption,
     backend_address,
     backoff_between,
-    batch_size,
     check_parameters,
     codes_of_exceptions,
     error_rule,
@@ -53,6 +53,7 @@ from horae.types.options.uniqueness import (
 )
 
 __all__ = [
+    "MOST_IN_BATCH",
     "NO_OPTIONS",
     "OPTIONS",
     "QUEUE_OPTIONS",
@@ -67,7 +68,6 @@ __all__ = [
     "TypeOption",
     "backend_address",
     "backoff_between",
-    "batch_size",
     "check_batch",
     "check_concurrency",
     "check_fair_by",

@@ -126,9 +126,10 @@ def whole(
     return parse
 
 
-def whole_or_none(name: str, given: Any) -> int | None:
-    """Parse a whole number of 1 or more, or None for no limit."""
-    return None if given is None else whole(1, " or None")(name, given)
+def whole_or_none(*, most: int = LARGEST_NUMBER) -> Callable[[str, Any], int | None]:
+    """Return the parser of a whole number of 1 or more, or None."""
+    number = whole(1, " or None", most=most)
+    return lambda name, given: None if given is None else number(name, given)
 
 
 def one_of(*choices: str) -> Callable[[str, Any], Any]:
@@ -157,11 +158,6 @@ def grace_time(name: str, given: object) -> timedelta:
     if not timedelta(0) <= grace <= LONGEST_DURATION:
         raise InvalidRequest(f"{name} is {given!r}, expected a duration of zero or more")
     return grace
-
-
-def batch_size(name: str, given: object) -> int | None:
-    """Parse how many jobs a body takes at once; None for one body for each job."""
-    return None if given is None else whole(1, " or None", most=MOST_IN_BATCH)(name, given)
 
 
 def gathering_time(name: str, given: object) -> timedelta:

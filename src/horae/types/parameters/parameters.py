@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -56,36 +56,6 @@ class Stored:
 
 
 _NOTHING: Final = Stored()
-
-
-class Parameters(Protocol):
-    """The parameters of one job type."""
-
-    def check(self, job_type: str, values: Mapping[str, Any]) -> CheckedParameters:
-        """Validate the values of a call. Raises `InvalidParameters`."""
-        ...
-
-    def store(self, checked: CheckedParameters) -> Stored:
-        """Return what is stored of checked parameters."""
-        ...
-
-    def load(self, text: str | None) -> Any:
-        """Return the value of the JSON text in the job's row."""
-        ...
-
-    def use(self, sealer: Sealer | None, files: LargeValues | None) -> None:
-        """Use what an application has to encrypt secrets and to store large values."""
-        ...
-
-    def restore(self, params: Any) -> Stored:
-        """Return what to write for a new job with the parameters of an old one, as they were
-        read.
-        """
-        ...
-
-    def secrets_in(self, text: str | None) -> Iterator[str]:
-        """Yield the texts and numbers in the secrets of a job's JSON text."""
-        ...
 
 
 class ModelParameters:

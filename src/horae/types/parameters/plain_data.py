@@ -110,6 +110,18 @@ def mapping_of(values: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def parts_of_value(value: Any) -> dict[str, Any]:
+    """Return the values of the fields of a model or a dataclass by name."""
+    if isinstance(value, BaseModel):
+        return {**vars(value), **(value.model_extra or {})}
+    return {each.name: getattr(value, each.name, None) for each in fields(value)}
+
+
+def has_parts(value: Any) -> bool:
+    """Return whether a value is a model or an instance of a dataclass."""
+    return isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type))
+
+
 def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
     room = MOST_VALUES
     waiting: list[tuple[Any, Path, int]] = [(value, None, 0)]
@@ -142,10 +154,8 @@ def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
     found: Iterator[tuple[Any, Any]] | None = None
     if (common := _COMMON.get(type(value))) is not None:
         found = common(value)
-    elif isinstance(value, BaseModel):
-        found = iter({**vars(value), **(value.model_extra or {})}.items())
-    elif is_dataclass(value) and not isinstance(value, type):
-        found = ((field.name, getattr(value, field.name, None)) for field in fields(value))
+    elif has_parts(value):
+        found = iter(parts_of_value(value).items())
     elif _iterates_like(value, dict):
         found = _of_mapping(cast("dict[Any, Any]", value))
     elif type(value) in _VIEWS or any(_iterates_like(value, kind) for kind in _SEQUENCES):

@@ -1,7 +1,6 @@
 """Secret parameters: marked with `Secret()`, stored for the body, masked everywhere else."""
 
 import base64
-import dataclasses
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 from horae.errors import InvalidJobType
 from horae.redaction import MASK
 from horae.types.parameters.annotations import parts_by_field, parts_of
+from horae.types.parameters.plain_data import has_parts, parts_of_value
 from horae.types.parameters.secret_places import (
     MARK,
     WITHOUT_NODES,
@@ -234,20 +234,6 @@ def opened(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return [opened(item) for item in value]
     return value
-
-
-def parts_of_value(value: Any) -> dict[str, Any]:
-    """Return the values of the fields of a model or a dataclass by name."""
-    if isinstance(value, BaseModel):
-        return {**vars(value), **(value.model_extra or {})}
-    return {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value)}
-
-
-def has_parts(value: Any) -> bool:
-    """Return whether a value is a model or an instance of a dataclass."""
-    return isinstance(value, BaseModel) or (
-        dataclasses.is_dataclass(value) and not isinstance(value, type)
-    )
 
 
 def _text_of(key: Any) -> str:

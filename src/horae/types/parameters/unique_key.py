@@ -6,7 +6,6 @@ a key. Equal parameters have the same key in every process, whatever the order o
 mappings, and also if one caller passes 1 and another 1.0.
 """
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +20,7 @@ from pydantic_core import to_jsonable_python
 
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
+from horae.types.parameters.plain_data import has_parts, parts_of_value
 from horae.types.parameters.searchable import Searchability, searchability
 
 PREFIX: Final = "unique:"
@@ -72,16 +72,8 @@ def _part(value: Any, path: str) -> Any:
 
 def _canonical(value: Any) -> Any:
     """Return the canonical form: equal values give equal JSON."""
-    if isinstance(value, BaseModel):
-        return {
-            name: _canonical(each)
-            for name, each in {**vars(value), **(value.model_extra or {})}.items()
-        }
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            each.name: _canonical(getattr(value, each.name, None))
-            for each in dataclasses.fields(value)
-        }
+    if has_parts(value):
+        return {name: _canonical(each) for name, each in parts_of_value(value).items()}
     if isinstance(value, Mapping):
         return {
             "mapping": _sort([_canonical(key), _canonical(each)] for key, each in value.items())

@@ -19,8 +19,14 @@ from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, Vali
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from horae.types.parameters.annotations import parts_of
-from horae.types.parameters.plain_data import JSON_SCALARS, ValueProblem, json_problem_of
-from horae.types.parameters.secret import has_parts, is_secret, opened, parts_of_value
+from horae.types.parameters.plain_data import (
+    JSON_SCALARS,
+    ValueProblem,
+    has_parts,
+    json_problem_of,
+    parts_of_value,
+)
+from horae.types.parameters.secret import is_secret, opened
 
 _BYTES: Final = "$bytes"
 """The key of the object that stands for bytes, with their base64 text as its value."""
