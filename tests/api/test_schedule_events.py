@@ -126,7 +126,9 @@ async def test_a_fire_is_reported_once(horae: Horae, source: ScheduleSource) -> 
     assert names(source) == ["schedule"]
     assert names(source) == []
     make_late(horae, schedule_id, 600)
-    execute(horae, "UPDATE horae_schedules SET updated_at = NULL")  # as if all that was long ago
+    execute(
+        horae, "UPDATE horae_schedules SET updated_at = last_tick"
+    )  # as if all that was long ago
     assert names(source) == []
     assert len(fire(horae, schedule_id)) == 1
     assert names(source) == ["schedule"]

@@ -51,9 +51,9 @@ CLEAN: Final = f"""
     VALUES (1, 'continue', 7, 1, 1, 0, 0, {NOW + 9 * SECOND});
     INSERT INTO horae_dependencies (after_id, job_id, on_failure, ended) VALUES (7, 8, 'cancel', 1);
     INSERT INTO horae_schedules (id, name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
-                                 partition, state, next_start, last_tick, created_at)
+                                 partition, state, next_start, last_tick, created_at, updated_at)
     VALUES (1, 'beat', '', 'beat', 'cron', '*/5 * * * *', 'UTC', 'narrow', 0, '{{"overlap": "skip"}}', 1, 0, 'idle',
-            {NOW + 40 * MINUTE}, {NOW + 35 * MINUTE}, {NOW});
+            {NOW + 40 * MINUTE}, {NOW + 35 * MINUTE}, {NOW}, {NOW});
     INSERT INTO horae_schedule_statistics (schedule_id, total_runs, total_successes, total_failures, total_crashes)
     VALUES (1, 2, 1, 0, 1);
     INSERT INTO horae_ticks (schedule_id, nominal_time, until, count, decision, reason, job_id, decided_at)

@@ -14,7 +14,7 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims
 from horae.storage.nodes import nodes
 from horae.storage.nodes.nodes import NodeView
-from horae.storage.queues.depth import DueJobs, Durations
+from horae.storage.queues.depth import DueJobs, MeanDurations
 from horae.storage.queues.queues import QueueView
 from tests.harness.applications import ELSEWHERE, application, claim_as_another_node, execute
 
@@ -46,7 +46,7 @@ def figures(depth: Depth) -> tuple[Any, ...]:
     return depth.due, depth.work_seconds, depth.slots, depth.seconds_ahead
 
 
-KNOWN: Final = Durations({"quick": 0.5, "slow": 60.0}, 2.0)
+KNOWN: Final = MeanDurations({"quick": 0.5, "slow": 60.0}, 2.0)
 
 
 def test_work_is_measured_by_type_and_shared_by_the_slots_that_can_run_it() -> None:
@@ -144,7 +144,7 @@ def test_nodes_and_celery_workers_of_one_queue_take_no_work_from_each_other() ->
 
 def test_a_job_takes_a_second_until_one_has_ended() -> None:
     assert (
-        depths_of([due("mail", "quick", 5)], Durations({}, None), [], []).total.work_seconds == 5.0
+        depths_of([due("mail", "quick", 5)], MeanDurations({}, None), [], []).total.work_seconds == 5.0
     )
 
 

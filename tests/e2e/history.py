@@ -2,6 +2,7 @@
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from random import Random
@@ -10,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, insert, select, update
 
 from horae.domain.history import (
+    BOUNDS,
     LENGTHS,
     Ended,
     Figures,
@@ -18,7 +20,6 @@ from horae.domain.history import (
     Seen,
     bucket_of,
     floor,
-    slot_of,
 )
 from horae.storage.engine import seconds_from_now
 from horae.storage.history import writing
@@ -113,8 +114,8 @@ def _bucket(now: datetime, start: datetime, seconds: int, rng: Random) -> Histor
     for kind, _queue, took in TYPES:
         count = round(day * seconds / 60 * 6 * rng.uniform(0.7, 1.3))
         failed = round(count * 0.02)
-        durations = {slot_of(took * rng.uniform(0.6, 1.6)): count}
-        waits = {slot_of(rng.uniform(0.005, 0.05)): count}
+        durations = {bisect_left(BOUNDS, took * rng.uniform(0.6, 1.6)): count}
+        waits = {bisect_left(BOUNDS, rng.uniform(0.005, 0.05)): count}
         types[kind] = Figures(finished=count, failed=failed, runs=durations, waits=waits)
     everything = Figures(
         finished=sum(each.finished for each in types.values()),

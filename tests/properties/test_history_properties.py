@@ -1,7 +1,8 @@
 """Laws of the history: merging, coarsening, which bucket is next, and what a chart is given."""
 
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter
 
 from hypothesis import given
@@ -30,13 +31,13 @@ from horae.domain.history import (
     percentile,
     points_of,
     seconds_until_next,
-    slot_of,
     window_of,
     without_overlaps,
 )
 from horae.domain.history.durations import added
 
 everything = attrgetter("everything")
+slot_of = partial(bisect_left, BOUNDS)
 SHORTEST = timedelta(seconds=LENGTHS[0].seconds)
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 

@@ -1,5 +1,6 @@
 """The history on both databases: what is counted, who writes, what is kept, and what is read."""
 
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from horae.domain.history import (
+    BOUNDS,
     LENGTHS,
     Figures,
     Gauges,
@@ -94,8 +96,6 @@ def test_what_ended_is_counted_by_queue_type_state_and_duration(database: Databa
 def test_both_databases_find_the_slot_of_a_duration_that_the_domain_finds(
     database: Database, seconds: float
 ) -> None:
-    from horae.domain.history import slot_of  # noqa: PLC0415
-
     claim = running(database)
     settled(database, success(claim))
     age(database, claim.id, "finished_at", 0.0)
@@ -111,7 +111,7 @@ def test_both_databases_find_the_slot_of_a_duration_that_the_domain_finds(
     with database.engine.begin() as connection:
         connection.execute(text(f"UPDATE horae_jobs SET {shift}"))
     found = database.autocommit(counting.ended, now - timedelta(minutes=1), now + TEN)
-    assert found.everything.waits == {slot_of(seconds): 1}
+    assert found.everything.waits == {bisect_left(BOUNDS, seconds): 1}
 
 
 def test_open_work_has_due_and_held_jobs_and_the_settings_of_queues(

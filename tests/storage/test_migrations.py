@@ -104,6 +104,7 @@ ROWS_AT: Final[dict[str, dict[str, dict[str, Any]]]] = {
             "state": "idle",
             "next_start": NOW,
             "created_at": NOW,
+            "updated_at": NOW,
             "max_attempts": 3,
         },
         "horae_schedule_statistics": {"schedule_id": 3, "total_runs": 1, "total_crashes": 1},

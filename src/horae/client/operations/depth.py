@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from horae.domain.jobs import OWN_BACKEND
 from horae.storage.engine import Database
 from horae.storage.nodes import NodeView
-from horae.storage.queues import DueJobs, Durations, QueueView, depth, queues
+from horae.storage.queues import DueJobs, MeanDurations, QueueView, depth, queues
 
 UNMEASURED: Final = 1.0
 """Assumed seconds of a job while no job of any type has ended."""
@@ -54,7 +54,9 @@ def depths(database: Database, alive: Sequence[NodeView]) -> Depths:
     def read(connection: Connection) -> Depths:
         due = depth.due_jobs(connection)
         known = (
-            depth.durations(connection, {each.type for each in due}) if due else Durations({}, None)
+            depth.durations(connection, {each.type for each in due})
+            if due
+            else MeanDurations({}, None)
         )
         return depths_of(due, known, queues.view(connection), alive)
 
@@ -63,7 +65,7 @@ def depths(database: Database, alive: Sequence[NodeView]) -> Depths:
 
 def depths_of(
     due: Sequence[DueJobs],
-    durations: Durations,
+    durations: MeanDurations,
     views: Sequence[QueueView],
     alive: Sequence[NodeView],
 ) -> Depths:
@@ -103,7 +105,7 @@ def depth_named(found: Depths, name: str) -> Depth:
 def _depth(
     name: str,
     due: Sequence[DueJobs],
-    durations: Durations,
+    durations: MeanDurations,
     view: QueueView | None,
     workers: Sequence[NodeView],
 ) -> Depth:
@@ -141,7 +143,7 @@ def _depth(
     )
 
 
-def _work(due: Sequence[DueJobs], durations: Durations) -> float:
+def _work(due: Sequence[DueJobs], durations: MeanDurations) -> float:
     usual = UNMEASURED if durations.overall is None else durations.overall
     return sum(each.count * durations.by_type.get(each.type, usual) for each in due)
 

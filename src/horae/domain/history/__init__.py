@@ -19,7 +19,7 @@ from horae.domain.history.buckets import (
     next_bucket,
     seconds_until_next,
 )
-from horae.domain.history.durations import BOUNDS, Durations, percentile, slot_of
+from horae.domain.history.durations import BOUNDS, Durations, percentile
 from horae.domain.history.figures import (
     BEHIND_AFTER,
     MOST_NAMES,
@@ -87,7 +87,6 @@ __all__ = [
     "percentile",
     "points_of",
     "seconds_until_next",
-    "slot_of",
     "window_of",
     "without_overlaps",
 ]

@@ -3,7 +3,6 @@
 The bounds grow by the square root of two, so an estimate is off by a fifth at most.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -17,11 +16,6 @@ last.
 
 Durations = Mapping[int, int]
 """Numbers of jobs by the position of the first bound that their duration does not exceed."""
-
-
-def slot_of(seconds: float) -> int:
-    """Return the position at which a duration is counted."""
-    return bisect_left(BOUNDS, seconds)
 
 
 def added(parts: Iterable[Durations]) -> Durations:

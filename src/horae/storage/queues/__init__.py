@@ -3,9 +3,9 @@
 Invariant: what an operator has set stays set when the application declares the queue again.
 """
 
-from horae.storage.queues.depth import DueJobs, Durations
+from horae.storage.queues.depth import DueJobs, MeanDurations
 from horae.storage.queues.everything import Pause
 from horae.storage.queues.queue_backends import check_backend_types
 from horae.storage.queues.queues import QueueView
 
-__all__ = ["DueJobs", "Durations", "Pause", "QueueView", "check_backend_types"]
+__all__ = ["DueJobs", "MeanDurations", "Pause", "QueueView", "check_backend_types"]

@@ -44,7 +44,7 @@ class DueJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Durations:
+class MeanDurations:
     """Mean durations of bodies in seconds, by job type; `overall`: of all, None if unknown."""
 
     by_type: Mapping[str, float]
@@ -140,14 +140,14 @@ def claimed(connection: Connection, seconds: float) -> set[str]:
     return set(connection.scalars(CLAIMED, {"seconds": seconds}))
 
 
-def durations(connection: Connection, types: Collection[str]) -> Durations:
+def durations(connection: Connection, types: Collection[str]) -> MeanDurations:
     """Return the mean durations of the last ended jobs; `types`: those that should be found."""
-    found = Durations({}, None)
+    found = MeanDurations({}, None)
     for size in SAMPLES:
         rows = connection.execute(MEANS, {"limit": size}).all()
         means = {name: max(0.0, seconds / count) for name, count, seconds in rows}
         total = sum(count for _, count, _ in rows)
-        found = Durations(
+        found = MeanDurations(
             means, max(0.0, sum(seconds for *_, seconds in rows) / total) if total else None
         )
         if total < size or means.keys() >= set(types):

@@ -64,10 +64,9 @@ schedules = Table(
     Column("started_at", Instant),
     Column("next_start", Instant),
     Column("last_tick", Instant),
-    Column("created_by", String(64)),
     Column("created_at", Instant, nullable=False),
     Column("version", Integer, nullable=False, server_default=text("1")),
-    Column("updated_at", Instant),  # null: unchanged since this column was added
+    Column("updated_at", Instant, nullable=False),
     Column("overrides", Json),  # the declared value of each field that was changed at run time
     # The days that a calendar function excludes, as it returned them last.
     Column("calendar_days", Json),
