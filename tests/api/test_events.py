@@ -16,7 +16,8 @@ from horae.api.stream.sources import JobSource
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
 from horae.api.stream.watch import Change, JobWatch
 from horae.api.views import JobViews
-from horae.client.jobs.jobs import JobPage, Jobs
+from horae.client.jobs.job_reads import JobPage
+from horae.client.jobs.jobs import Jobs
 from horae.live.store import LiveReport
 from horae.storage.engine.database import Database
 from horae.storage.outcomes import cancelling

@@ -27,7 +27,7 @@ from horae import (
 )
 from horae.api.problems import response_to
 from horae.client.jobs.creating import contention
-from horae.client.jobs.jobs import USUAL
+from horae.client.jobs.job_reads import USUAL
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation
 from horae.storage.jobs.creation import Contended

@@ -144,7 +144,8 @@ def test_nodes_and_celery_workers_of_one_queue_take_no_work_from_each_other() ->
 
 def test_a_job_takes_a_second_until_one_has_ended() -> None:
     assert (
-        depths_of([due("mail", "quick", 5)], MeanDurations({}, None), [], []).total.work_seconds == 5.0
+        depths_of([due("mail", "quick", 5)], MeanDurations({}, None), [], []).total.work_seconds
+        == 5.0
     )
 
 

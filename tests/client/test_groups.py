@@ -10,8 +10,9 @@ import pytest
 
 from horae import Discard, Horae, JobContext, Retry, Unique
 from horae.client.doctor.work import work_findings
-from horae.client.jobs import jobs
+from horae.client.jobs import Jobs, job_starts
 from horae.client.jobs.creating import members
+from horae.client.jobs.job_reads import JobReads
 from horae.domain.jobs.groups import GroupState
 from horae.errors import (
     GroupDoesNotExist,
@@ -173,9 +174,9 @@ def test_the_job_after_a_group_that_ends_just_before_its_cancel_is_cancelled(
     horae: Horae, types: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = horae.jobs.start_group([], then=types.combine)
-    stale, read = [replace(group, ended_at=None)], vars(jobs.Jobs)["_read_group"]
+    stale, read = [replace(group, ended_at=None)], vars(JobReads)["_read_group"]
     monkeypatch.setattr(
-        jobs.Jobs, "_read_group", lambda *given: stale.pop() if stale else read(*given)
+        JobReads, "_read_group", lambda *given: stale.pop() if stale else read(*given)
     )
     horae.jobs.cancel_group(group.id, by="alice")
     assert horae.jobs.get(group.then_id or 0).cancelled_by == "alice"
@@ -457,8 +458,8 @@ class TestLargeGroups:
 
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jobs, "ATOMIC", 4)
-        monkeypatch.setattr(jobs, "INSERTED_AT_ONCE", 2)
+        monkeypatch.setattr(job_starts, "ATOMIC", 4)
+        monkeypatch.setattr(job_starts, "INSERTED_AT_ONCE", 2)
         monkeypatch.setattr(members, "INSERTED_AT_ONCE", 2)
 
     def test_are_inserted_in_batches(self, horae: Horae, types: Any) -> None:
@@ -489,7 +490,7 @@ class TestLargeGroups:
         def die(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(jobs.Jobs, "_insert_rest", die)
+        monkeypatch.setattr(job_starts.JobStarts, "_insert_rest", die)
         with pytest.raises(KeyboardInterrupt):
             horae.jobs.start_group([(types.square, {"n": n}) for n in range(9)], then=types.combine)
         [row] = rows(horae, "SELECT id, then_id FROM horae_groups")
@@ -561,7 +562,7 @@ def test_doctor_names_jobs_that_others_wait_for_and_that_no_node_runs(
     ],
 )
 def test_an_error_of_parameters_says_of_which_of_many(
-    horae: Horae, start: Callable[[jobs.Jobs], object], place: str
+    horae: Horae, start: Callable[[Jobs], object], place: str
 ) -> None:
     @horae.job
     def add(a: int) -> None: ...

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr
 
 from horae import Horae, InvalidJobType, InvalidRequest, Secret
-from horae.client.jobs import jobs
+from horae.client.jobs import job_reads
 from horae.types.options.start_options import StartOptions
 from tests.harness.applications import execute
 
@@ -161,7 +161,7 @@ class TestScope:
     def test_a_search_without_time_has_a_cursor(
         self, shop: Horae, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jobs, "SEARCH_TIME", -1.0)
+        monkeypatch.setattr(job_reads, "SEARCH_TIME", -1.0)
         monkeypatch.setattr("horae.storage.jobs.search.searching.RANGES", (1,))
         page = shop.jobs.list(query="owner:alice")
         assert (page.jobs, page.next) == ([], "4")

@@ -38,7 +38,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "Sweeper._clean:reading.find_occupied": "only if the report of a job is in the live store at that moment, which is a race",
     "_Execution._change_one": "only for jobs that have changed meanwhile: tests/client/test_bulk.py",
     "Jobs.cancel_group:reading.get": "only for groups whose members have ended: tests/client/test_groups.py",
-    "Jobs._insert_rest": "only for more than 10,000 members: tests/client/test_groups.py",
+    "JobStarts._insert_rest": "only for more than 10,000 members: tests/client/test_groups.py",
     "GroupCanceller.request_cancels": "only while members run: tests/client/test_groups.py",
     "GroupSweeper.sweep:follow_ups.cancel_group": "only after another node was killed: tests/faults/test_groups.py",
     "GroupSweeper.sweep:follow_ups.report_late": "only for ends in repeatable-read transactions: tests/storage/test_groups.py",

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, create_engine, event, text
 
 from horae import Horae
 from horae.client.jobs import Jobs
-from horae.client.jobs.jobs import JobLimits
+from horae.client.jobs.job_reads import JobLimits
 from horae.domain.jobs import Claim, JobId, NodeId
 from horae.runtime.inline import InlineNode
 from horae.storage.engine import Database

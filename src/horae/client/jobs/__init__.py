@@ -10,7 +10,8 @@ from horae.client.jobs.body_waits import BodyWaits
 from horae.client.jobs.bulk_job import BulkJob
 from horae.client.jobs.bulk_order import BulkFilter
 from horae.client.jobs.filters import page_length, wanted_states
-from horae.client.jobs.jobs import JobCount, JobPage, Jobs
+from horae.client.jobs.job_reads import JobCount, JobPage
+from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.live_reports import read_reports
 
 __all__ = [

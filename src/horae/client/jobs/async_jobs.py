@@ -16,7 +16,9 @@ from horae.client.jobs.creating import (
     with_meta_of,
     with_retries_async,
 )
-from horae.client.jobs.jobs import READ_AT_ONCE, JobIds, Jobs, StartedJobs
+from horae.client.jobs.job_reads import READ_AT_ONCE
+from horae.client.jobs.job_starts import JobIds, StartedJobs
+from horae.client.jobs.jobs import Jobs
 from horae.client.jobs.shared_starts import SharedStarts
 from horae.client.jobs.typed_starts import AsyncWithin, typed_async_start
 from horae.client.jobs.waiting import of_group, of_job, until_ended_async

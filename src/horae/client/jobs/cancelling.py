@@ -1,4 +1,4 @@
-"""Cancels jobs: updates the row and stores the request to the body, so that no cancel is lost."""
+"""Cancels jobs and groups: a cancel is in their rows and requested from bodies, so none is lost."""
 
 from contextlib import ExitStack
 
@@ -7,13 +7,13 @@ from sqlalchemy import Connection
 from horae.client.changes import LoggedChange, with_entry
 from horae.client.jobs.creating import TryAgain
 from horae.client.jobs.live_reports import with_live_reports
-from horae.domain.jobs import Job, JobId, JobState
+from horae.domain.jobs import Group, Job, JobId, JobState
 from horae.errors import DatabaseBusy, JobDoesNotExist, JobNotCancellable
 from horae.guarded_log import guarded_log
 from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs import ON_CANCELLED, reading
-from horae.storage.outcomes import CancelledJob, cancelling
+from horae.storage.outcomes import CancelledJob, FollowUps, cancelling, follow_ups
 from horae.types.groups import GroupCanceller
 from horae.types.hooks import Hooks, HookThreads
 from horae.wakeup import Hint, HintKind, WakeupChannel
@@ -22,7 +22,7 @@ log = guarded_log("horae.jobs")
 
 
 class JobCanceller:
-    """Cancels jobs that the caller has read, and asks their bodies to stop."""
+    """Cancels jobs and groups that the caller has read, and asks their bodies to stop."""
 
     def __init__(
         self,
@@ -30,10 +30,9 @@ class JobCanceller:
         live: LiveStore,
         wakeup: WakeupChannel,
         hooks: Hooks,
-        groups: GroupCanceller,
     ) -> None:
         self._database, self._live, self._wakeup, self._hooks = database, live, wakeup, hooks
-        self._groups = groups
+        self._groups = GroupCanceller(database, live, wakeup)
         self._hook_threads = HookThreads(hooks)
 
     def cancel(self, job: Job, who: str | None, *, may_wait: bool = True) -> Job:
@@ -74,6 +73,23 @@ class JobCanceller:
                 raise TryAgain(error, cancel_after_waiting) from error
             return cancel_after_waiting()
         return self._act_on(job, who, cancelled, may_wait=may_wait)
+
+    def cancel_group(self, group: Group, who: str | None) -> None:
+        """Cancel the members of an open group that have not ended, and the job after them."""
+        change = LoggedChange(
+            "group.cancel", str(group.id), lambda _: {"state": group.state}, actor=who
+        )
+        cancel = with_entry(
+            follow_ups.cancel_group, change, changed=lambda result: result is not None
+        )
+        try:
+            cancelled = self._database.transact_at_once(cancel, group.id, who)
+        except DatabaseBusy:
+            self._groups.request_cancels(group.id, who)
+            cancelled = self._database.transact(cancel, group.id, who)
+        if cancelled is not None:
+            self._groups.act_on(FollowUps(cancelled[1].released, cancelled[1].ended))
+        self._groups.cancel_members(group.id)
 
     def _act_on(
         self, job: Job, who: str | None, found: CancelledJob | None, *, may_wait: bool
