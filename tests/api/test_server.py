@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+import uvicorn
 
 from horae import ConfigurationError, Horae
 from horae.api.cached_value import CachedValue
@@ -45,6 +47,25 @@ async def _until(lines: AsyncIterator[str], start: str) -> AsyncIterator[str]:
         yield line
         if line.startswith(start):
             return
+
+
+async def test_another_server_stops_though_a_stream_is_open(horae: Horae) -> None:
+    """uvicorn waits for streams, and does not tell the application before they have ended."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    host, port = listening.getsockname()
+    server = uvicorn.Server(uvicorn.Config(horae.asgi(by_header), lifespan="off", log_config=None))
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(server.serve([listening]))
+        async with (
+            httpx.AsyncClient(
+                base_url=f"http://{host}:{port}", headers={WHO: "alice"}, timeout=20
+            ) as client,
+            client.stream("GET", "/api/events/") as response,
+        ):
+            lines = response.aiter_lines()
+            assert [await anext(lines), await anext(lines)] == ["retry: 2000", "event: hello"]
+            server.should_exit = True
+            assert [line async for line in lines if line.startswith("event")] == []
 
 
 async def test_an_end_of_the_server_is_the_end_of_the_service(horae: Horae) -> None:

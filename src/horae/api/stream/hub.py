@@ -8,6 +8,7 @@ cannot be read, clients are told so by `unavailable`, and by a `reset` when it c
 """
 
 import secrets
+import signal
 import threading
 import time
 from collections import defaultdict, deque
@@ -132,6 +133,8 @@ class Hub:
             ends.callback(self._live.follow(self._hinted.set))
             while True:
                 with self._lock:
+                    if _server_is_stopping():
+                        self._end_streams()
                     if self._closing or not self._listeners.forget(time.monotonic()):
                         self._forget()
                         return
@@ -226,6 +229,16 @@ class Hub:
 
     def _event_id(self, number: int) -> str:
         return f"{self._token}-{number}"
+
+
+def _server_is_stopping() -> bool:
+    """Return whether a uvicorn server in this process was told to stop.
+
+    It waits until its streams have ended, which may take an hour, and tells the application only
+    then; but it handles the signal by a method of its own.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return getattr(server, "should_exit", False) is True
 
 
 def _call(listener: StreamListener, call: Callable[[], None]) -> None:
