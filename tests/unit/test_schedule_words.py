@@ -12,6 +12,13 @@ from horae.domain.schedules.trigger import parse_trigger
         ("cron", "0 3 * * *", "UTC", "At 03:00."),
         ("cron", "0 3 * * *", "Europe/Berlin", "At 03:00 (Europe/Berlin)."),
         ("cron", "*/5 * * * *", "UTC", "Every 5 minutes."),
+        ("cron", "1 * * * *", "UTC", "At 1 minute past the hour."),
+        (
+            "cron",
+            "1 11 * * * *",
+            "UTC",
+            "At 1 second past the minute, at 11 minutes past the hour.",
+        ),
         ("interval", "10m", "UTC", "10 minutes after the end of each run."),
         ("interval", "90s", "Europe/Berlin", "1 minute and 30 seconds after the end of each run."),
         ("interval", "0.5s", "UTC", "0.5 seconds after the end of each run."),
@@ -42,7 +49,8 @@ def test_a_trigger_in_words(kind: str, text: str, timezone: str, words: str) -> 
     ("kind", "text", "words"),
     [
         ("cron", "0 3 * * 1-5", "Um 03:00, Montag bis Freitag."),
-        ("cron", "0 3 1 5 *", "Um 03:00, am 1 Tag des Monats, nur im Mai."),
+        ("cron", "0 3 1 5 *", "Um 03:00, am 1. Tag des Monats, nur im Mai."),
+        ("cron", "0 3 1-3,15 * *", "Um 03:00, am 1. bis 3. und 15. Tag des Monats."),
         ("interval", "90m", "Im Abstand von 1 Stunde und 30 Minuten nach dem Ende jedes Laufs."),
         ("interval", "2 months", "Im Abstand von 2 Monaten nach dem Ende jedes Laufs."),
     ],

@@ -123,6 +123,9 @@ _GERMAN_NAMES: Final = {
     "October": "Oktober",
     "December": "Dezember",
 }
+_ONE_UNIT: Final = re.compile(r"\b(at 1 (?:minute|second))s past", re.IGNORECASE)
+_GERMAN_DAYS: Final = re.compile(r"\bam [\d, undbis]+ Tag des Monats")
+_NUMBER: Final = re.compile(r"\d+")
 _ENGLISH_NAME: Final = re.compile(rf"\b({'|'.join(_GERMAN_NAMES)})\b")
 
 
@@ -150,8 +153,9 @@ def in_words(cron: CronExpression, language: str = "en") -> str:
     options.locale_code = "de_DE" if language == GERMAN else "en_US"
     options.use_24hour_time_format = True
     description: str = ExpressionDescriptor(text, options).get_full_description()
-    words = f"{description}{condition}."
+    words = _ONE_UNIT.sub(r"\1 past", f"{description}{condition}.")
     if language == GERMAN:
+        words = _GERMAN_DAYS.sub(lambda found: _NUMBER.sub(r"\g<0>.", found[0]), words)
         words = _ENGLISH_NAME.sub(lambda found: _GERMAN_NAMES[found[0]], words)
         words = words.replace(", und ", " und ")
     return words
