@@ -102,6 +102,16 @@ def test_a_preview_covers_a_part_of_a_list_without_room_beside_it(
     expect(preview).to_have_count(0)
 
 
+def test_no_row_moves_when_one_is_selected(page: Page, held: Served) -> None:
+    first, second = (held.begin("import_people", rows=1) for _ in range(2))
+    page.goto("jobs")
+    other = page.get_by_label(f"Select job {second}")
+    before = other.bounding_box()
+    page.get_by_label(f"Select job {first}").check()
+    expect(page.get_by_test_id("bulk")).to_be_in_viewport()
+    assert other.bounding_box() == before
+
+
 def test_the_focus_survives_a_change_of_page(page: Page, held: Served) -> None:
     newest_job = [held.begin("import_people", rows=1) for _ in range(26)][-1]
     page.goto("jobs?size=25")
