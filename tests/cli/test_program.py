@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from horae.cli.group import move_shared_options_first
+from horae.cli.command_group import move_shared_options_first
 from horae.cli.loading import load
 from horae.cli.main import main
 from horae.errors import ConfigurationError

@@ -30,7 +30,7 @@ from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.executors import process
 from horae.runtime.executors.address import Address, address_of
 from horae.runtime.executors.child_pool import ProcessLimits
-from horae.runtime.executors.signals import BodyInterrupt
+from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.journal.journal import entry_of
 from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading

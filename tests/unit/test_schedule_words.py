@@ -2,7 +2,7 @@
 
 import pytest
 
-from horae.client.words import trigger_in_words, words_in_languages
+from horae.client.schedule_words import trigger_in_words, words_in_languages
 from horae.domain.schedules.trigger import parse_trigger
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from horae.cli.command_group import HoraeGroup
 from horae.cli.failures import EPILOG, WRONG_CALL, complain
-from horae.cli.group import HoraeGroup
 from horae.domain.storable import is_storable
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ ends, whatever happened in it; nothing runs beside the test.
 
 from horae.testing.application import HoraeTesting, testing
 from horae.testing.contexts import job_context
+from horae.testing.crash_points import CrashPoint
 from horae.testing.crashing import crash_everywhere
-from horae.testing.points import CrashPoint
 from horae.testing.report import BadCrash, CrashReport
 
 __all__ = [

@@ -24,7 +24,7 @@ from horae.testing.databases import (
     url_beside,
 )
 from horae.testing.running import JobRunner, RunningChannel
-from horae.testing.started import matching, not_started, refuse_unknown, unexpected
+from horae.testing.started_jobs import matching, not_started, refuse_unknown, unexpected
 from horae.types import JobTypeReference, Starting
 from horae.wakeup import Hint, HintKind
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine import Database, clock_replaced, read_clock
-from horae.storage.operations import temporary
+from horae.storage.operations import for_tests
 
 
 class SetClock(ABC):
@@ -58,7 +58,7 @@ class ServerClock(SetClock):
 
     @override
     def set(self, moment: datetime) -> None:
-        self._database().autocommit(temporary.set_clock, moment)
+        self._database().autocommit(for_tests.set_clock, moment)
 
     @override
     def restore(self) -> None:
@@ -73,12 +73,12 @@ class TransactionClock(ServerClock):
     @override
     def set(self, moment: datetime) -> None:
         if self._path is None:
-            self._path = self._database().transact(temporary.search_path)
-            self._database().transact(temporary.install_clock)
-            self._database().transact(temporary.use_clock)
+            self._path = self._database().transact(for_tests.search_path)
+            self._database().transact(for_tests.install_clock)
+            self._database().transact(for_tests.use_clock)
         super().set(moment)
 
     @override
     def restore(self) -> None:
         if self._path is not None:
-            self._database().transact(temporary.remove_clock, self._path)
+            self._database().transact(for_tests.remove_clock, self._path)

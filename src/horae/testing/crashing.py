@@ -8,7 +8,7 @@ from typing import Any
 
 from horae.app import Horae
 from horae.errors import HoraeError
-from horae.testing.points import CrashPoint, Tracer
+from horae.testing.crash_points import CrashPoint, Tracer
 from horae.testing.report import BadCrash, CrashReport, compare
 from horae.testing.scene import Scenario, run_once
 from horae.types import FunctionJobType, JobFunction, JobType

@@ -19,7 +19,7 @@ from horae.errors import HoraeError, InvalidRequest
 from horae.opened import JoinsTransactions
 from horae.runtime.bodies import in_event_loop
 from horae.storage.engine import normalised
-from horae.storage.operations import temporary
+from horae.storage.operations import for_tests
 
 _empty: dict[str, Any] = {}
 """The empty database of each server, and the file with that of SQLite."""
@@ -39,17 +39,17 @@ def temporary_database(url: str) -> Generator[str]:
         return
     server = f"{given.host}:{given.port}"
     if server not in _empty:
-        template = temporary.create_database(given)
+        template = for_tests.create_database(given)
         atexit.register(_drop, template)
         with closing(Horae(template.render_as_string(hide_password=False), hints=False)) as horae:
             horae.migrate()
-            horae.components.database.transact(temporary.install_clock)
+            horae.components.database.transact(for_tests.install_clock)
         _empty[server] = template
-    made = temporary.create_database(given, _empty[server])
+    made = for_tests.create_database(given, _empty[server])
     try:
         yield made.render_as_string(hide_password=False)
     finally:
-        temporary.drop_database(made)
+        for_tests.drop_database(made)
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def settings_replaced(horae: Horae, changes: Mapping[str, Any]) -> Generator[Non
 
 def _drop(template: Any) -> None:
     with suppress(HoraeError):  # the server may have stopped before this process
-        temporary.drop_database(template)
+        for_tests.drop_database(template)
 
 
 def empty_file() -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from horae.testing.points import CrashPoint
+from horae.testing.crash_points import CrashPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from horae.storage.jobs.limits import filing, lane_claims, limited_claims
 from horae.storage.outcomes import OverdueJob, time_limits
 from horae.storage.schedules import firing
 from horae.types import Attempt, Batch
-from horae.types.groups import GroupCanceller
+from horae.types.group_cancelling import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.wakeup import Hint, WakeupChannel
 

@@ -25,8 +25,8 @@ from horae.storage.engine import Database, watched_statements
 from horae.storage.engine.sqlite import copy_after_crash
 from horae.storage.jobs import claims
 from horae.storage.outcomes import settling
+from horae.testing.crash_points import Tracer
 from horae.testing.databases import empty_file, settings_replaced
-from horae.testing.points import Tracer
 from horae.types import Attempt, JobType
 
 Callback = Callable[..., Any]

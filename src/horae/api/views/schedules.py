@@ -18,11 +18,11 @@ from horae.api.models import (
     attributes,
     without_parts,
 )
+from horae.client.schedule_words import trigger_in_words, words_in_languages
 from horae.client.schedules import ScheduleView
 from horae.client.schedules.lanes import LaneOutcome
 from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
-from horae.client.words import trigger_in_words, words_in_languages
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.domain.schedules.why import WhyKind
 from horae.types import Registry

@@ -8,7 +8,7 @@ import typer
 
 from horae.cli.moments import parse_moment
 from horae.cli.options import AsJson
-from horae.client.words import daylight_saving_in_words, in_words
+from horae.client.schedule_words import daylight_saving_in_words, in_words
 from horae.domain.cron import CronExpression, DstFold, DstGap
 from horae.errors import CronSyntaxError
 

@@ -14,7 +14,7 @@ from horae.live import CancelRequest, LiveStore
 from horae.storage.engine import Database
 from horae.storage.jobs import ON_CANCELLED, reading
 from horae.storage.outcomes import CancelledJob, FollowUps, cancelling, follow_ups
-from horae.types.groups import GroupCanceller
+from horae.types.group_cancelling import GroupCanceller
 from horae.types.hooks import Hooks, HookThreads
 from horae.wakeup import Hint, HintKind, WakeupChannel
 

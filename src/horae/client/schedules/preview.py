@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from horae.client.schedule_words import (
+    daylight_saving_in_words,
+    trigger_in_words,
+    words_in_languages,
+)
 from horae.client.schedules.calendars import with_calendar_days
-from horae.client.words import daylight_saving_in_words, trigger_in_words, words_in_languages
 from horae.domain.schedules import (
     CronTrigger,
     Rules,

@@ -5,9 +5,9 @@ that dies is an outcome of its job, not an error of the node.
 """
 
 from horae.runtime.executors.child_pool import ProcessLimits
+from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.executors.loop import LoopExecutor
 from horae.runtime.executors.process import ProcessExecutor
-from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.executors.thread import ThreadExecutor
 
 __all__ = ["BodyInterrupt", "LoopExecutor", "ProcessExecutor", "ProcessLimits", "ThreadExecutor"]

@@ -50,9 +50,9 @@ from horae.runtime.bodies import (
 from horae.runtime.executors import messages
 from horae.runtime.executors.address import Address, job_type_at
 from horae.runtime.executors.application import ChildSetup, import_application
+from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
-from horae.runtime.executors.signals import BodyInterrupt
 from horae.runtime.journal import ChildJournal
 from horae.storage.engine import Database
 from horae.types import Attempt, Hook, JobType

@@ -38,7 +38,7 @@ from horae.runtime.timing import Timing
 from horae.storage.jobs import OWED_BY, claims
 from horae.storage.outcomes import Settled
 from horae.types import Attempt
-from horae.types.groups import GroupCanceller
+from horae.types.group_cancelling import GroupCanceller
 from horae.types.hooks import Hooks
 from horae.wakeup import Hint, HintKind, work
 

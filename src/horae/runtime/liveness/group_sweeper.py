@@ -6,7 +6,7 @@ from horae.guarded_log import guarded_log
 from horae.runtime.components import Components, NodeOptions
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
-from horae.types.groups import GroupCanceller
+from horae.types.group_cancelling import GroupCanceller
 
 INSERTING_FOR: Final = 600.0
 """Seconds without further members after which the call that starts a large group counts as dead."""

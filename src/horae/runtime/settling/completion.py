@@ -16,7 +16,7 @@ from horae.storage.jobs import reading
 from horae.storage.outcomes import FollowUps, Settled, cancelling
 from horae.storage.schedules import AppliedPlan
 from horae.types import Observed
-from horae.types.groups import GroupCanceller
+from horae.types.group_cancelling import GroupCanceller
 from horae.wakeup import Hint, HintKind, work
 
 log = guarded_log("horae.runtime")

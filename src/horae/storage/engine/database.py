@@ -42,7 +42,6 @@ from horae.storage.engine.connections import (
     report_read_only,
     session,
 )
-from horae.storage.engine.denied import denied, is_denied
 from horae.storage.engine.dialect import POSTGRESQL, SQLITE
 from horae.storage.engine.direct import allow_direct
 from horae.storage.engine.failures import (
@@ -53,6 +52,7 @@ from horae.storage.engine.failures import (
     unavailable,
 )
 from horae.storage.engine.lending import Lender
+from horae.storage.engine.missing_privilege import denied, is_denied
 from horae.storage.engine.sqlite import (
     BodyTurns,
     DatabaseFile,
