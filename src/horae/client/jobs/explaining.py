@@ -96,7 +96,7 @@ def _estimate(
             reckoned = Sentence("the rate of the limit", SentenceCode.RECKONED_BY_LIMIT)
             return _later(waiting.until, after), reckoned
         case _:
-            pace = waiting_reason.ends_per_second(connection, job, waiting)
+            pace = waiting_reason.pace(connection, job, waiting)
             if pace is None:
                 return None, None
             least = "at least; " if waiting.ahead_is_least else ""

@@ -60,5 +60,4 @@ def first_shares(database: Database) -> dict[NodeId, float]:
     if not members:
         return {}
     ring = Ring(members)
-    first = Counter(ring.owners(partition)[0] for partition in range(PARTITIONS))
-    return {node: first[node] / PARTITIONS for node in members}
+    return {node: len(ring.first_owned_by(node)) / PARTITIONS for node in members}

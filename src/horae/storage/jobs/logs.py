@@ -8,8 +8,6 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Integer,
-    SmallInteger,
-    Text,
     bindparam,
     delete,
     exists,
@@ -17,11 +15,9 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.types import TypeEngine
 
 from horae.domain.jobs import JobId, LogLine
 from horae.storage.engine import (
-    Instant,
     insert,
     json_moment,
     json_rows,
@@ -29,29 +25,14 @@ from horae.storage.engine import (
     seconds_ago,
 )
 from horae.storage.jobs.log_tables import job_logs
-from horae.storage.jobs.tables import jobs, row_id
+from horae.storage.jobs.tables import jobs
 
-_COLUMNS: Final[dict[str, TypeEngine[Any]]] = {
-    "job_id": row_id,
-    "lease": BigInteger(),
-    "line": Integer(),
-    "attempt": Integer(),
-    "at": Instant(),
-    "level": SmallInteger(),
-    "logger": Text(),
-    "message": Text(),
-    "dropped": Integer(),
-}
-
-
-_given = json_rows("lines", **_COLUMNS)
+_given = json_rows("lines", **{column.name: column.type for column in job_logs.c})
 _write = insert(job_logs).from_select(
-    list(_COLUMNS),
+    [column.name for column in job_logs.c],
     # Lines of a job that was deleted in the meantime are not written: nothing would ever delete
     # them.
-    select(*(_given.c[name] for name in _COLUMNS)).where(
-        exists().where(jobs.c.id == _given.c.job_id)
-    ),
+    select(_given).where(exists().where(jobs.c.id == _given.c.job_id)),
 )
 WRITE: Final = _write.on_conflict_do_update(
     index_elements=[job_logs.c.job_id, job_logs.c.lease, job_logs.c.line],

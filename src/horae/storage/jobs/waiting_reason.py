@@ -177,7 +177,7 @@ def _among_others(connection: Connection, job: Job, facts: Any) -> WaitingFor:
     return _in_line(connection, job, facts, kinds)
 
 
-def ends_per_second(connection: Connection, job: Job, waiting: WaitingFor) -> float | None:
+def pace(connection: Connection, job: Job, waiting: WaitingFor) -> float | None:
     """Return how many jobs ended a second lately of those that a job waits for; None: too few."""
     kinds = serving(live_nodes(connection), job.type, job.queue)
     if not kinds or waiting.reason not in (WaitReason.SLOT, WaitReason.QUEUE_LIMIT):
