@@ -32,8 +32,8 @@ NOT_REACHED: Final = {  # functions, or single calls of them
     "LaneClaimer.claim:cancelling.discard": "only for limits that discard: tests/storage/test_lanes.py",
     "Hooks.delete_orphans": "only with a store of large values: tests/runtime/test_large_values.py",
     "Hooks.large_values_of": "only with a store of large values: tests/runtime/test_large_values.py",
-    "Sweeper._watch_clock:premature.make_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
-    "Sweeper._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
+    "ClockWatch._make_jobs_due:premature.make_due": "only after the clock was set: tests/schedules/test_clock_steps.py",
+    "ClockWatch._pull_in_schedules:clock_setbacks.pull_in": "only after the clock was set back: tests/schedules/test_clock_steps.py",
     "InlineClaims._hand_back_lost": "only after the answer to another call was lost: tests/client/test_inline.py",
     "Sweeper._clean:reading.find_occupied": "only if the report of a job is in the live store at that moment, which is a race",
     "_Execution._change_one": "only for jobs that have changed meanwhile: tests/client/test_bulk.py",
@@ -68,7 +68,7 @@ NOT_REACHED: Final = {  # functions, or single calls of them
 ONLY_ON: Final = {
     "DatabaseMembership": POSTGRESQL,
     "FileMembership": SQLITE,
-    "Sweeper._watch_clock:read_clock": POSTGRESQL,
+    "ClockWatch.look:read_clock": POSTGRESQL,
 }
 """Classes and functions that call only one kind of database."""
 

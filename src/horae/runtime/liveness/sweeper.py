@@ -13,36 +13,30 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Final
 
 from sqlalchemy import Connection
 
 from horae.domain.cluster import Death
-from horae.domain.elapsed import Elapsed
 from horae.domain.jobs import JobId, NodeId, TimeLimit, limits
-from horae.domain.times import EPOCH, MICROSECOND
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport
 from horae.runtime.bodies import START_UP
 from horae.runtime.components import Components, NodeOptions
 from horae.runtime.journal import Journals
+from horae.runtime.liveness.clock_watch import ClockWatch
 from horae.runtime.liveness.group_sweeper import GroupSweeper
 from horae.runtime.liveness.membership import Membership
 from horae.runtime.liveness.rescue import Rescuer
 from horae.runtime.signals import Rescued, Signals
 from horae.runtime.throttled_warning import ThrottledWarning
-from horae.storage.engine import is_transient, read_clock
-from horae.storage.engine.sqlite import opening
-from horae.storage.jobs import logs, premature, reading
+from horae.storage.engine import is_transient
+from horae.storage.jobs import logs, reading
 from horae.storage.jobs.limits import lane_cleaning
 from horae.storage.nodes import nodes
 from horae.storage.outcomes import OverdueJob, run_ending, time_limits
-from horae.storage.schedules import AppliedPlan, clock_setbacks
+from horae.storage.schedules import AppliedPlan
 
 log = guarded_log("horae.runtime")
-
-_NAMED: Final = 5
-"""Maximum number of schedules that one line of the log names."""
 
 
 class Sweeper:
@@ -63,11 +57,9 @@ class Sweeper:
         self._membership, self._journals = membership, journals
         self._signals, self._pace = signals, pace
         self._groups = GroupSweeper(components, options)
+        self._clock = ClockWatch(self._database, signals, self._timing.due_batch)
         self._keep_logs_for = options.keep_logs_for
-        self._jobs_may_wait = False
-        self._schedules_may_wait = True  # the clock may have been set while no node ran
         self._born = time.monotonic()
-        self._elapsed = Elapsed()
         self._clean_every = self._timing.clean_interval(options.keep.total_seconds())
         self._clean_at = self._born + self._clean_every
         self._suspicion = asyncio.Event()
@@ -130,7 +122,7 @@ class Sweeper:
         limits_due = self._rounds_without_limits >= self._timing.limits_every * self._pace()
         # A forward step of the clock makes other nodes seem silent on PostgreSQL.
         if limits_due or self._suspected or self._database.is_file:
-            await self._watch_clock()
+            await self._clock.look()
         if look:
             # Each dead node is logged once, however long it stays because its jobs are locked.
             for node in dead.keys() - self._announced:
@@ -273,54 +265,6 @@ class Sweeper:
         )
         await self._fail(found, limits.EXPIRED, "had not begun when it expired")
 
-    async def _watch_clock(self) -> None:
-        """Compare the database's clock with this process's; if it was set back, adapt due times."""
-        if self._database.is_file:  # the clock of SQLite is that of this process
-            now = EPOCH + opening.now() * MICROSECOND
-        else:
-            now = await self._database.autocommit_async(read_clock)
-        if self._elapsed.observe(now, time.monotonic()):
-            self._jobs_may_wait = self._schedules_may_wait = True
-            self._signals.schedules_changed.send(())
-        if self._jobs_may_wait:
-            made = limit = self._timing.due_batch
-            while made == limit:
-                made = await self._database.autocommit_async(premature.make_due, limit)
-                if made:
-                    log.warning(
-                        "%d jobs waited for a moment before the database's clock was set back;"
-                        " they are due now",
-                        made,
-                    )
-            self._jobs_may_wait = False
-        if self._schedules_may_wait:
-            await self._pull_in_schedules()
-            self._schedules_may_wait = False
-
-    async def _pull_in_schedules(self) -> None:
-        """Restart intervals by the clock, and name schedules that wait until it catches up."""
-        last = pulled_in = 0
-        while ids := await self._database.autocommit_async(
-            clock_setbacks.counted_ahead, last, self._timing.due_batch
-        ):
-            last = ids[-1]
-            if applied := await self._database.transact_async(clock_setbacks.pull_in, ids):
-                pulled_in += len(applied)
-                self._signals.runs_ended.send(applied)
-        if pulled_in:
-            log.warning(
-                "the database's clock was set back: %d intervals are counted from now", pulled_in
-            )
-        if waiting := await self._database.autocommit_async(clock_setbacks.waiting):
-            named = ", ".join(f"{each.name} until {each.next_start}" for each in waiting[:_NAMED])
-            log.warning(
-                "the database's clock was set back: %d schedules wait, as their times until then"
-                " are decided: %s%s",
-                len(waiting),
-                named,
-                ", …" if len(waiting) > _NAMED else "",
-            )
-
     async def _fail(self, found: Sequence[OverdueJob], limit: TimeLimit, why: str) -> None:
         """Fail those of these jobs that are past the limit, even by this process's own clock.
 
@@ -336,7 +280,7 @@ class Sweeper:
         now = time.monotonic()
         passed: list[tuple[JobId, int]] = []
         for item in found:
-            age = self._elapsed.age(item.since, now)
+            age = self._clock.elapsed.age(item.since, now)
             if item.node in living:
                 age = min(age, now - self._born)
             if age >= item.seconds:
