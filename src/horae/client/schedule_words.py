@@ -18,7 +18,7 @@ from cron_descriptor import (  # type: ignore[import-untyped] # pyright: ignore[
     Options,
 )
 
-from horae.domain.cron import CronExpression, CronField
+from horae.domain.cron import WEEKDAYS, CronExpression, CronField
 from horae.domain.schedules import CronTrigger, Trigger
 from horae.domain.times import Interval, load_zone
 from horae.sentences import Sentence, SentenceCode
@@ -101,7 +101,6 @@ def _length(interval: Interval, units: _Units, conjunction: str) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
-_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _SHORTEST_RANGE = 3
 
 
@@ -109,7 +108,7 @@ _SHORTEST_RANGE = 3
 _GERMAN_NAMES: Final = {
     **dict(
         zip(
-            _WEEKDAYS,
+            WEEKDAYS,
             ("Sonntag", "Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag"),
             strict=True,
         )
@@ -138,7 +137,7 @@ def in_words(cron: CronExpression, language: str = "en") -> str:
     if either and "*" in (days, weekdays):
         days = weekdays = "*"
     elif not either and "*" not in (days, weekdays):
-        *others, last = [_WEEKDAYS[each] for each in weekday.values]
+        *others, last = [WEEKDAYS[each] for each in weekday.values]
         if language == GERMAN:
             named = f"{', '.join(others)} oder {last}" if others else last
             condition = f", aber nur, wenn es ein {named} ist"

@@ -6,7 +6,7 @@ other dialects read differently, is refused with the field, the text and what to
 """
 
 from horae.domain.cron.expression import CronExpression
-from horae.domain.cron.fields import YEAR, CronField
+from horae.domain.cron.fields import WEEKDAYS, YEAR, CronField
 from horae.domain.cron.wall_clock import DstFold, DstGap
 
-__all__ = ["YEAR", "CronExpression", "CronField", "DstFold", "DstGap"]
+__all__ = ["WEEKDAYS", "YEAR", "CronExpression", "CronField", "DstFold", "DstGap"]

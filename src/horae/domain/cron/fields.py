@@ -27,6 +27,7 @@ DAY_OF_MONTH: Final = FieldRange("day of month", 1, 31, 31)
 MONTH: Final = FieldRange("month", 1, 12, 12)
 WEEKDAY: Final = FieldRange("day of week", 0, 7, 7)
 YEAR: Final = FieldRange("year", 1970, 2099, 130)
+WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 FIELD_RANGES: Final = (SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, WEEKDAY, YEAR)
 
 

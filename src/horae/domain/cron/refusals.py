@@ -9,6 +9,7 @@ from horae.domain.cron.fields import (
     HOUR,
     MONTH,
     WEEKDAY,
+    WEEKDAYS,
     YEAR,
     FieldRange,
     read_number,
@@ -17,7 +18,6 @@ from horae.errors import CronSyntaxError
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode
 
-_WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _MONTHS: Final = (
     "january",
     "february",
@@ -33,7 +33,7 @@ _MONTHS: Final = (
     "december",
 )
 _NAMES: Final = {
-    WEEKDAY: {name: str(number) for number, name in enumerate(_WEEKDAYS)},
+    WEEKDAY: {name.lower(): str(number) for number, name in enumerate(WEEKDAYS)},
     MONTH: {name: str(number) for number, name in enumerate(_MONTHS, start=1)},
 }
 _SHORTEST_NAME: Final = 3
@@ -227,7 +227,7 @@ def _special(field: FieldRange, item: str) -> tuple[str, str] | None:
     number = _names_as_numbers(WEEKDAY, last[1]) or last[1]
     if not number.isdigit():
         return None
-    name = _WEEKDAYS[int(number) % len(_WEEKDAYS)].capitalize()
+    name = WEEKDAYS[int(number) % len(WEEKDAYS)]
     hint = f"run on {number} (every {name}) and check that seven days later is another month"
     return f"(the last {name} of the month)", hint
 

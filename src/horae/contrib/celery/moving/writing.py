@@ -9,6 +9,7 @@ from horae.contrib.celery.moving.described import (
     TaskCode,
 )
 from horae.contrib.celery.moving.source import in_one_line, text
+from horae.domain.cron import WEEKDAYS
 
 HEADER: Final = (
     "Each function calls the code of its Celery task, until you move that code here.",
@@ -20,7 +21,6 @@ HEADER: Final = (
 )
 INDENT: Final = "    "
 LINE: Final = 100
-WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
 def written(application: ApplicationCode) -> str:
