@@ -47,21 +47,23 @@ RULES: Final[Mapping[str, Rule]] = {
 class AlertThresholds:
     """When something is a problem; durations are texts such as `"5m"`, or timedeltas.
 
-    `schedule_late`: a schedule has not started so long after it should have. `failures`: so many
-    runs of a schedule have failed in a row. `queue_late`: a job has been due for so long, also one
-    that a limit holds back.
-    `nothing_claimed`: jobs have been due for so long, live nodes that can run them have free slots,
-    and no job of the queue was claimed in that time. `node_dead`: for how long the death of a node
-    is reported. `database_away`: the database has not answered for so long. Raises
-    `InvalidRequest`.
+    Raises `InvalidRequest`.
     """
 
     schedule_late: Duration = "5m"
+    """A schedule has not started so long after it should have."""
     failures: int = 3
+    """So many runs of a schedule have failed in a row."""
     queue_late: Duration = "10m"
+    """A job has been due for so long, also one that a limit holds back."""
     nothing_claimed: Duration = "1m"
+    """Jobs have been due for so long, live nodes that can run them have free slots, and no job of
+    the queue was claimed in that time.
+    """
     node_dead: Duration = "10m"
+    """For how long the death of a node is reported."""
     database_away: Duration = "10s"
+    """The database has not answered for so long."""
 
     def __post_init__(self) -> None:
         """Refuse durations that are negative or cannot be read."""

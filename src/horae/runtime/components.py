@@ -65,41 +65,45 @@ class NodeKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOptions:
-    """How one node behaves.
-
-    `worker`, `scheduler`: whether it runs jobs, whether it fires schedules; `web`: whether its
-    process also serves HTTP, which is only shown; `concurrency`: jobs that run at a time;
-    `processes`: jobs that run in child processes at a time, apart from `concurrency`, None to count
-    them with it; `spare_children`: child processes that are kept ready for jobs to come;
-    `max_jobs_per_child`, `max_child_memory`: when a child process is replaced, after so many jobs
-    or if it then uses more memory (bytes, or such as "500MB"); `queues`: the ones it serves, None
-    for all; `backend_worker`: it is the main process of a worker of a backend, so that
-    `concurrency` tells that worker's slots, and `queues` the backends that it serves; `grace`: how
-    long jobs may run on after a shutdown is ordered; `keep`: how long ended jobs are kept;
-    `keep_logs_for`: how long log lines are, None for as long as their job; `journal_dir`: where it
-    keeps its journal of begun bodies, None for the usual place; `liveness`: when nodes are declared
-    dead, the same for all nodes of a database; `timing`: how often its services act.
-
-    Raises `ConfigurationError`.
-    """
+    """How one node behaves. Raises `ConfigurationError`."""
 
     worker: bool = True
+    """Whether it runs jobs."""
     scheduler: bool = True
+    """Whether it fires schedules."""
     web: bool = False
+    """Whether its process also serves HTTP, which is only shown."""
     concurrency: int = 10
+    """Jobs that run at a time."""
     processes: int | None = None
+    """Jobs that run in child processes at a time, apart from `concurrency`; None counts them with
+    it.
+    """
     spare_children: int = 1
+    """Child processes that are kept ready for jobs to come."""
     max_jobs_per_child: int | None = None
+    """Bodies after which a child process is replaced."""
     max_child_memory: int | str | None = None
+    """Memory above which a child process is replaced after a body: bytes, or such as "500MB"."""
     queues: tuple[str, ...] | None = None
+    """The queues it serves; None for all."""
     backend_worker: bool = False
+    """It is the main process of a backend's worker: `concurrency` tells that worker's slots, and
+    `queues` the backends that it serves.
+    """
     name: str | None = None
     grace: timedelta = timedelta(seconds=30)
+    """How long jobs may run on after a shutdown is ordered."""
     keep: timedelta = timedelta(days=30)
+    """How long ended jobs are kept."""
     keep_logs_for: timedelta | None = None
+    """How long log lines are kept; None for as long as their job."""
     journal_dir: Path | None = None
+    """Where it keeps its journal of begun bodies; None for the usual place."""
     liveness: LivenessLimits = field(default_factory=LivenessLimits)
+    """When nodes are declared dead; the same for all nodes of a database."""
     timing: Timing = field(default_factory=Timing)
+    """How often its services act."""
 
     def __post_init__(self) -> None:
         """Check the values."""

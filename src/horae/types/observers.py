@@ -20,22 +20,24 @@ log = guarded_log("horae.runtime")
 
 @dataclass(slots=True, kw_only=True)
 class Starting:
-    """A call that starts jobs.
-
-    `type` and `queue`: None if it starts jobs of several; `count`: how many, if that is known;
-    `delay`: seconds until they are due; `given`: the caller's `meta`; `earlier`: the `meta` of the
-    job that the new one repeats. `meta`: what observers add to the jobs; `ids`: the started jobs,
-    once there are some.
-    """
+    """A call that starts jobs."""
 
     type: str | None = None
+    """None if it starts jobs of several types."""
     queue: str | None = None
+    """None if it starts jobs in several queues."""
     count: int | None = 1
+    """How many jobs, if that is known."""
     delay: float = 0.0
+    """Seconds until they are due."""
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The caller's `meta`."""
     earlier: Mapping[str, Any] | None = None
+    """The `meta` of the job that the new one repeats."""
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What observers add to the jobs."""
     ids: Sequence[int] = ()
+    """The started jobs, once there are some."""
 
 
 class Observed(Generic[T]):

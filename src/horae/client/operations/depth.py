@@ -18,26 +18,28 @@ UNMEASURED: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """The work of one queue, or of all.
-
-    `due`: jobs that wait only for a slot; `running`: jobs that nodes hold; `oldest_due`: for how
-    many seconds the oldest due job has waited; `work_seconds`: how long one slot would need for the
-    due jobs, by the mean durations of their types, zero while the queue is paused; `unmeasured`:
-    due jobs whose types have no measured duration, so that the mean of all types is used; `slots`:
-    slots of live nodes that can run the due jobs, at most the limit of the queue; `seconds_ahead`:
-    how long these slots need for the due jobs, None if some have no slot; for all queues together
-    it is at least as long as for each of them.
-    """
+    """The work of one queue, or of all."""
 
     name: str
     paused: bool = False
     due: int = 0
+    """Jobs that wait only for a slot."""
     running: int = 0
+    """Jobs that nodes hold."""
     oldest_due: float = 0.0
+    """For how many seconds the oldest due job has waited."""
     work_seconds: float = 0.0
+    """How long one slot would need for the due jobs, by the mean durations of their types; zero
+    while the queue is paused.
+    """
     unmeasured: int = 0
+    """Due jobs whose types have no measured duration, so that the mean of all types is used."""
     slots: int = 0
+    """Slots of live nodes that can run the due jobs, at most the limit of the queue."""
     seconds_ahead: float | None = 0.0
+    """How long these slots need for the due jobs; None if some have no slot. For all queues
+    together it is at least as long as for each of them.
+    """
 
 
 @dataclass(frozen=True, slots=True)

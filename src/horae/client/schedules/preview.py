@@ -47,24 +47,28 @@ class PreviewedClockChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a trigger means.
-
-    `instead`: the expression that was read in place of one with names, such as `@daily`, which are
-    not stored. `words`: a sentence, and `words_in`: the same in other languages. `times`: the next
-    starts, in the schedule's zone; an interval that is counted from the end of a run has only the
-    first. `skipped`: how many times between them the calendar excludes. `clock_changes`: those up
-    to the last of these times. `next_clock_change`: the first one after the start of the preview.
-    """
+    """What a trigger means."""
 
     trigger: Trigger
     instead: str | None
+    """The expression that was read in place of one with names, such as `@daily`, which are not
+    stored.
+    """
     words: str
+    """The trigger in a sentence."""
     words_in: Mapping[str, str]
+    """The same in other languages."""
     daylight_saving: str | None
     times: Sequence[datetime]
+    """The next starts, in the schedule's zone; an interval that is counted from the end of a run
+    has only the first.
+    """
     skipped: int
+    """How many times between these the calendar excludes."""
     clock_changes: Sequence[PreviewedClockChange]
+    """Those up to the last of these times."""
     next_clock_change: datetime | None
+    """The first one after the start of the preview."""
 
 
 def preview_of(

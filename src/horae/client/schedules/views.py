@@ -40,22 +40,12 @@ log = guarded_log("horae.schedules")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
-    """A schedule as it was stored when it was read.
-
-    `module` is empty for a schedule that was added at run time. `overrides`: the declared value of
-    each field of a declared schedule that was changed at run time. `wakes_at`: when the next
-    nominal time is decided; it is before `next_start` if that time will be skipped. `change`: a
-    change of the next start that is made once. `backfill_next`: the first past time that waits to
-    be run. `job_id`: the job of the executing run. `statistics` cover the ended runs. `open_runs`:
-    the number of runs that execute or wait to begin; `runs_wait`: whether there are some, and all
-    wait. `waiting_reason`: why the run of `job_id` has not started, if it is pending; only where
-    one schedule is read. `read_at`: by the database's clock. `revision`: another text as soon as a
-    caller has changed the definition, for `alter`.
-    """
+    """A schedule as it was stored when it was read."""
 
     id: int
     name: str
     module: str
+    """The module that declares it; empty for a schedule that was added at run time."""
     deployment_id: int | None
     job_type: str
     config: Any
@@ -68,21 +58,33 @@ class ScheduleView:
     pause_note: str | None
     partition: int
     job_id: int | None
+    """The job of the executing run."""
     started_at: datetime | None
     next_start: datetime | None
     last_tick: datetime | None
     created_at: datetime
     version: int
     revision: str
+    """Another text as soon as a caller has changed the definition, for `alter`."""
     overrides: Mapping[str, Any]
+    """The declared value of each field of a declared schedule that was changed at run time."""
     wakes_at: datetime | None
+    """When the next nominal time is decided; before `next_start` if that time will be skipped."""
     change: OneTimeChange | None
+    """A change of the next start that is made once."""
     backfill_next: datetime | None
+    """The first past time that waits to be run."""
     statistics: Statistics
+    """Those of the ended runs."""
     open_runs: int
+    """The number of runs that execute or wait to begin."""
     runs_wait: bool
+    """Whether there are such runs, and all wait."""
     waiting_reason: str | None = None
+    """Why the run of `job_id` has not started, if it is pending; only where one schedule is read.
+    """
     read_at: datetime = field(compare=False)
+    """When it was read, by the database's clock."""
 
     def upcoming(self, count: int) -> list[datetime]:
         """Return the next starts that are known; none for a disabled schedule."""

@@ -78,14 +78,8 @@ _MOST_NODES: Final = 5
 class ScheduleWhy:
     """Why a schedule did or did not run at a moment.
 
-    `text` says it in a sentence or two; `kind` is for programs (see `WhyKind`). `nominal_time`,
-    `until`, `count`, `decision`, `reason`, `decided_at` and `decided_by` are those of the row of
-    the ledger, None without one; `reason` is also why a time to come will be skipped. `job_id`,
-    `job_state` and `job_error`: the job that ran last for it. `blocked_by`: the job of the run that
-    was in progress. `paused_by`, `paused_at` and `note`: who paused it. `start`: when a time that
-    is due or to come starts. `before` and `after`: the nearest times. `nodes`: those that were up;
-    `no_node_from` and `no_node_until`, if none was: when the last one ended and the next one
-    started.
+    `nominal_time`, `until`, `count`, `decision`, `reason`, `decided_at` and `decided_by` are those
+    of the row of the ledger, None without one.
     """
 
     schedule_id: int
@@ -93,29 +87,41 @@ class ScheduleWhy:
     timezone: str
     moment: datetime
     kind: WhyKind
+    """The reason for programs."""
     text: str
+    """The reason in a sentence or two."""
     nominal_time: datetime | None = None
     until: datetime | None = None
     count: int | None = None
     decision: str | None = None
     reason: str | None = None
+    """Also why a time to come will be skipped."""
     decided_at: datetime | None = None
     decided_by: str | None = None
     job_id: int | None = None
+    """The job that ran last for the nominal time."""
     job_state: str | None = None
     job_error: str | None = None
     waiting_reason: str | None = None
     blocked_by: int | None = None
+    """The job of the run that was in progress."""
     disabled_reason: str | None = None
     paused_by: str | None = None
+    """Who has paused the schedule."""
     paused_at: datetime | None = None
     note: str | None = None
     start: datetime | None = None
+    """When a time that is due or to come starts."""
     before: datetime | None = None
+    """The nearest time before the moment."""
     after: datetime | None = None
+    """The nearest time after it."""
     nodes: list[NodeLife] = field(default_factory=list[NodeLife])
+    """The nodes that were up."""
     no_node_from: datetime | None = None
+    """When the last node ended, if none was up."""
     no_node_until: datetime | None = None
+    """When the next node started."""
 
     @property
     def of_values(self) -> tuple[str, ...]:

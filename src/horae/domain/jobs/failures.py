@@ -48,25 +48,26 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureGroup:
-    """Failures of one job type with one exception class at one place.
-
-    `key`: a short name that stays the same as long as the three do. `count`: failed attempts.
-    `failed_jobs`: the jobs whose last failure is here and that have failed for good, the newest
-    first; so each failed job is in one group.
-    `retryable`: how many of these have not been retried.
-    `sample`: the latest failure; `place` has its line, such as `shop/mail.py:41 in send`.
-    """
+    """Failures of one job type with one exception class at one place."""
 
     key: str
+    """A short name that stays the same as long as the three do."""
     type: str
     error_class: str | None
     place: str | None
+    """The line of the latest failure, such as `shop/mail.py:41 in send`."""
     count: int
+    """The number of failed attempts."""
     failed_jobs: Sequence[JobId]
+    """The jobs whose last failure is here and that have failed for good, the newest first; so each
+    failed job is in one group.
+    """
     retryable: int
+    """How many of these have not been retried."""
     first_at: datetime
     last_at: datetime
     sample: Failure
+    """The latest failure."""
 
 
 def group_failures(failures: Iterable[Failure]) -> list[FailureGroup]:

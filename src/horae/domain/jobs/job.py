@@ -267,20 +267,14 @@ Outcome: TypeAlias = Succeeded | Failed | Cancelled | Crashed | Snoozed | Stoppe
 
 
 class Settlement(NamedTuple):
-    """How a claim is settled: one row of a settling batch.
-
-    `delay`: seconds until a retry may start; `reason`: why the job is pending again. `took`:
-    seconds that the body ran by the monotonic clock of its process; given only where it matters,
-    for the statistics of a schedule or after the wall clock was set. `group_id`: the group of a
-    member that has finished. `meta`: the new `meta` of the job as JSON text; None leaves it.
-    `next_meta`: what the run of a schedule leaves for the `meta` of the next run, if this ends it.
-    """
+    """How a claim is settled: one row of a settling batch."""
 
     id: JobId
     lease: int
     state: JobState
     outcome: AttemptOutcome
     delay: float = 0.0
+    """Seconds until a retry may start."""
     result: str | None = None
     error: str | None = None
     human_readable_error: str | None = None
@@ -289,11 +283,18 @@ class Settlement(NamedTuple):
     label: str | None = None
     cancelled_by: str | None = None
     took: float | None = None
+    """Seconds that the body ran by the monotonic clock of its process; given only where it matters,
+    for the statistics of a schedule or after the wall clock was set.
+    """
     hook_owed: str | None = None
     reason: str | None = None
+    """Why the job is pending again."""
     group_id: int | None = None
+    """The group of a member that has finished."""
     meta: str | None = None
+    """The new `meta` of the job as JSON text; None leaves it."""
     next_meta: str | None = None
+    """What the run of a schedule leaves for the `meta` of the next run, if this ends it."""
 
 
 def states_before(event: JobEvent) -> list[JobState]:

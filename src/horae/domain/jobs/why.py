@@ -62,16 +62,7 @@ class WaitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingFor:
-    """What a pending job waits for.
-
-    `text`: one sentence. `until`: when the reason ends by itself, if that is known. `since`: when a
-    pause began. `ahead`: how many jobs are claimed before it, None if its place is unknown; with
-    `ahead_is_least` there may be more. `bucket_id`: the limit, for one key, that holds it back;
-    `every`: the seconds between two starts that its rate allows. `awaited`: the first few of the
-    jobs that must end first; `group_id`: the group whose members must end. `counts_from`: since
-    when it counts against the time limit of pending jobs; None if that does not run. `of_values`:
-    the parts of the text that may repeat parameters, which some readers do not see.
-    """
+    """What a pending job waits for; the fields that `Why` has as well mean the same."""
 
     reason: WaitReason
     text: str
@@ -81,45 +72,54 @@ class WaitingFor:
     ahead: int | None = None
     ahead_is_least: bool = False
     bucket_id: int | None = None
+    """The limit, for one key, that holds it back."""
     every: float | None = None
+    """The seconds between two starts that the rate of the limit allows."""
     awaited: tuple[JobId, ...] = ()
     group_id: GroupId | None = None
     counts_from: datetime | None = None
+    """Since when it counts against the time limit of pending jobs; None if that does not run."""
     of_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """Why a job has not started, or what has become of it.
-
-    `reason`: what decides first; `text` says it in one sentence. `until`: when the reason ends by
-    itself; `since`: when it began, such as a pause or the run itself. `note`, `by`: of a pause.
-    `ahead`: how many jobs are claimed before it; with `ahead_is_least` there may be more.
-    `starts_at`: an estimate of the start, and `reckoned`, what it follows from; both None without
-    ground for one. `fails_at`: when the job fails if it has not begun. `awaited`: the first few of
-    the jobs that it waits for; `group_id`: the group whose members it waits for. `holders`: the
-    first few of the jobs that run under the limit that holds it back. `node`: the one that runs it.
-    `of_values`: the parts of the text that may repeat parameters, which some readers do not see.
-    """
+    """Why a job has not started, or what has become of it."""
 
     job_id: JobId
     state: JobState
     reason: WaitReason
+    """What decides first."""
     text: str
+    """The reason in one sentence."""
     until: datetime | None = None
+    """When the reason ends by itself."""
     since: datetime | None = None
+    """When the reason began, such as a pause or the run itself."""
     note: str | None = None
+    """The note of a pause."""
     by: str | None = None
+    """Who has paused the queue, or cancelled the job."""
     ahead: int | None = None
+    """How many jobs are claimed before it."""
     ahead_is_least: bool = False
+    """There may be more of these than were counted."""
     starts_at: datetime | None = None
+    """An estimate of the start; None without ground for one."""
     reckoned: str | None = None
+    """What the estimate follows from."""
     fails_at: datetime | None = None
+    """When the job fails if it has not begun."""
     awaited: tuple[JobId, ...] = ()
+    """The first few of the jobs that it waits for."""
     group_id: GroupId | None = None
+    """The group whose members it waits for."""
     holders: tuple[JobId, ...] = ()
+    """The first few of the jobs that run under the limit that holds it back."""
     node: NodeId | None = None
+    """The node that runs it."""
     of_values: tuple[str, ...] = ()
+    """The parts of the text that may repeat parameters, which some readers do not see."""
 
 
 def ahead_text(count: int, *, is_least: bool) -> str:

@@ -48,30 +48,31 @@ from horae.storage.jobs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """A queue with its waiting and running jobs.
-
-    `concurrency_limit`: how many jobs may run at a time on all nodes together; None: no limit.
-    `due`: how many of the pending jobs are due; `oldest_due`: for how many seconds the longest
-    waiting one has been due. `fair_by`: who takes turns in the queue; None: jobs are claimed as
-    they are due. `limits`: the limits by key of the queue, with their keys and numbers, by name.
-    `declared`: what the code of a deployed module declares for these, with the name of the module;
-    None: nothing. `backend`: what runs its jobs, unless their type names something else; None:
-    Horae's nodes. `everything_is_paused`: whether a pause of all queues holds this one.
-    """
+    """A queue with its waiting and running jobs."""
 
     name: str
     paused_at: datetime | None = None
     note: str | None = None
     concurrency_limit: int | None = None
+    """How many jobs may run at a time on all nodes together; None: no limit."""
     fair_by: str | None = None
+    """Who takes turns in the queue; None: jobs are claimed as they are due."""
     limits: Mapping[str, Any] | None = None
+    """The limits by key of the queue, with their keys and numbers, by name."""
     declared: Mapping[str, Any] | None = None
+    """What the code of a deployed module declares for these, with the name of the module; None:
+    nothing.
+    """
     backend: str | None = None
+    """What runs its jobs, unless their type names something else; None: Horae's nodes."""
     pending: int = 0
     due: int = 0
+    """How many of the pending jobs are due."""
     started: int = 0
     oldest_due: float | None = None
+    """For how many seconds the longest waiting job has been due."""
     everything_is_paused: bool = False
+    """Whether a pause of all queues holds this one."""
 
     @property
     def is_paused(self) -> bool:
