@@ -45,19 +45,36 @@ def hidden_urls(text: str) -> str:
     return shown_url(text) if "://" in text else text
 
 
-def cleaner(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that removes these secrets from texts."""
-    return Redactor(None, secrets).clean
+def cleaner(
+    secrets: Iterable[str] = (), error: BaseException | None = None
+) -> Callable[[str], str]:
+    """Return a function that removes from texts these secrets, and the values that an error and its
+    causes repeat.
+    """
+    errors = () if error is None else _chain(error)
+    replacements = [pair for each in errors for pair in _replacements(each)]
+    known = {secret for _, secret in zip(range(200), secrets, strict=False)}
+    known |= {written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)}
+    # Longer ones first, because one may contain another.
+    in_order = sorted(known, key=len, reverse=True)
+    replacements += [(each, MASK) for each in in_order if len(each) >= SHORTEST_SECRET]
+
+    def clean(text: str) -> str:
+        for found, instead in replacements:
+            text = text.replace(found, instead)
+        return text
+
+    return clean
 
 
 def error_text(error: BaseException) -> str:
     """Return the type and the text of an error, without values."""
-    return Redactor(error).clean(f"{type(error).__name__}: {text_of(error)}")
+    return cleaner(error=error)(f"{type(error).__name__}: {text_of(error)}")
 
 
 def traceback_text(error: BaseException) -> str:
     """Return the traceback of an error and its causes, without values."""
-    return Redactor(error).clean(formatted(error, error.__traceback__))
+    return cleaner(error=error)(formatted(error, error.__traceback__))
 
 
 def formatted(error: BaseException, frames: TracebackType | None) -> str:
@@ -72,27 +89,6 @@ def formatted(error: BaseException, frames: TracebackType | None) -> str:
 def text_of(error: BaseException) -> str:
     """Return the text of an error, even if its `__str__` raises."""
     return written_by(str, error, UNREADABLE)
-
-
-class Redactor:
-    """Removes the values that an error and its causes repeat, and known secrets, from texts."""
-
-    def __init__(self, error: BaseException | None, secrets: Iterable[str] = ()) -> None:
-        errors = () if error is None else _chain(error)
-        self._replacements = [pair for each in errors for pair in _replacements(each)]
-        known = {secret for _, secret in zip(range(200), secrets, strict=False)}
-        known |= {
-            written(secret)[1:-1] for secret in known for written in (repr, ascii, json.dumps)
-        }
-        # Longer ones first, because one may contain another.
-        in_order = sorted(known, key=len, reverse=True)
-        self._replacements += [(each, MASK) for each in in_order if len(each) >= SHORTEST_SECRET]
-
-    def clean(self, text: str) -> str:
-        """Return the text without these values."""
-        for found, instead in self._replacements:
-            text = text.replace(found, instead)
-        return text
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from horae.client.jobs.creating.new_job import new_job
 from horae.errors import ConfigurationError, InvalidParameters
-from horae.redaction import MASK, MOST_FRAMES, Redactor, error_text, shown_url, traceback_text
+from horae.redaction import MASK, MOST_FRAMES, cleaner, error_text, shown_url, traceback_text
 from horae.settings import settings
 from horae.storage.engine.url import normalised, shown
 from horae.types.function import JobFunction
@@ -79,7 +79,7 @@ def test_a_redacted_message_still_names_the_problem() -> None:
 
 
 def test_known_secrets_are_found_however_they_are_written() -> None:
-    redactor = Redactor(ValueError(), [HIDDEN, PASSWORD, PASSWORD + "00", "abc"])
+    clean = cleaner([HIDDEN, PASSWORD, PASSWORD + "00", "abc"])
     for written in (
         HIDDEN,
         repr(HIDDEN),
@@ -88,12 +88,12 @@ def test_known_secrets_are_found_however_they_are_written() -> None:
         f"a {PASSWORD} b",
         f"{PASSWORD}00",
     ):
-        cleaned = redactor.clean(written)
+        cleaned = clean(written)
         assert MASK in cleaned
         assert "horse" not in cleaned
         assert PASSWORD not in cleaned
         assert "00" not in cleaned
-    assert redactor.clean("abc") == "abc"
+    assert clean("abc") == "abc"
 
 
 class Account(BaseModel):

@@ -25,7 +25,7 @@ from horae.domain.storable import shortened, storable
 from horae.errors import JobCancelled, JobStopped, LeaseLost, SoftTimeLimitExceeded
 from horae.foreign_files import OF_HORAE
 from horae.guarded_log import guarded_log
-from horae.redaction import Redactor, formatted, text_of, traceback_text
+from horae.redaction import cleaner, formatted, text_of, traceback_text
 from horae.runtime.bodies.orders import Interrupted, OutOfContact, OutOfTime, Overtaken
 from horae.types import Attempt, JobContext, JobType
 from horae.types.parameters import ModelParameters
@@ -122,10 +122,10 @@ def _raised_outcome(job_type: JobType[Any], claim: Claim, error: BaseException) 
 
     Its texts are stored without values and without the job's secret parameters.
     """
-    redactor = Redactor(error, job_type.parameters.secrets_in(claim.params))
+    clean = cleaner(job_type.parameters.secrets_in(claim.params), error)
 
     def store(text: str) -> str:
-        return storable(shortened(redactor.clean(text)))
+        return storable(shortened(clean(text)))
 
     if isinstance(error, Snooze):
         return Snoozed(error.delay.total_seconds(), store(str(error)))
