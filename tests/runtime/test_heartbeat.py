@@ -80,9 +80,9 @@ async def test_the_helper_shows_no_password_and_holds_no_file_of_the_node(horae:
         assert (
             process.joinpath("cmdline").read_bytes().rstrip(b"\0").endswith(b"heartbeat_process.py")
         )
-        assert (
-            len(list(process.joinpath("fd").iterdir())) <= 5
-        )  # its pipes, nowhere, the node, the connection
+        held = [str(each.readlink()) for each in process.joinpath("fd").iterdir()]
+        # Its pipes, nowhere, the node, the connection; libffi keeps its own library open.
+        assert len([name for name in held if "libffi" not in name]) <= 5, held
     await until(lambda: not process.exists())
 
 
