@@ -293,7 +293,7 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
         val_json_bytes="base64",
     )
     try:
-        # `copy`, `json` and `schema` are good names, whatever they were to Pydantic.
+        # Pydantic warns of `copy`, `json` and `schema`, which are old names of its own methods.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
             return create_model(f"{name}_parameters", __config__=config, **given)

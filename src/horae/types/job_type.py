@@ -361,9 +361,7 @@ class JobType(Generic[ParamsT]):
         """
 
     def on_cancelled(self, job: Job) -> None:
-        """React to the cancel of the job; called once, after its body, if it had begun, has
-        stopped.
-        """
+        """React to the cancel of the job; called once, after its body, if any, has stopped."""
 
     def check_schedule(self, values: Mapping[str, Any]) -> None:
         """Raise to refuse the config of a schedule before it is stored; called on each addition and

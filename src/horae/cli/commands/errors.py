@@ -48,8 +48,8 @@ def errors(
     """Show what fails: failed attempts by job type, class of the exception, and place.
 
     The place is the last line of the application in the traceback. The query of a group is for
-    `horae jobs list --query`. With --retry or --delete and
-    the key of a group, one job changes the failed jobs of the group, and its id is printed.
+    `horae jobs list --query`. With --retry or --delete and the key of a group, one job changes the
+    failed jobs of the group, and its id is printed.
     """
     if retry is not None and delete is not None:
         raise InvalidRequest("name a group either with --retry or with --delete, not with both")
