@@ -25,7 +25,7 @@ from horae.storage.jobs.limits import lane_depth, limited_claims
 from horae.storage.jobs.limits.lane_statements import AHEAD
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.search import searching
-from horae.storage.jobs.search.searching import Search
+from horae.storage.jobs.search.conditions import Search
 from horae.storage.nodes import nodes
 from horae.storage.operations import doctor, failures
 from horae.storage.outcomes import crashed_nodes, deletion, run_ending, time_limits

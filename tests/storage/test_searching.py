@@ -37,7 +37,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import reading
 from horae.storage.jobs.reading import JobFilter
 from horae.storage.jobs.search import EndPlace, by_end, find_by_end, searching, tags
-from horae.storage.jobs.search.searching import Search
+from horae.storage.jobs.search.conditions import Search
 from horae.storage.jobs.tables import jobs
 from horae.storage.outcomes import deletion
 from tests.harness.postgres import PostgresServer

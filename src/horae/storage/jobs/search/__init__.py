@@ -5,8 +5,8 @@ Invariant: a search reads ranges of ids in bounded pieces, so no filter can hold
 
 from horae.storage.jobs.search.bulk import BulkRun, Conditions, bulk_runs
 from horae.storage.jobs.search.by_end import EndPlace, find_by_end
+from horae.storage.jobs.search.conditions import Search
 from horae.storage.jobs.search.mapped import MappedTable, is_mapped
-from horae.storage.jobs.search.searching import Search
 
 __all__ = [
     "BulkRun",

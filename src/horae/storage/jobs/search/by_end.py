@@ -15,11 +15,9 @@ from horae.domain.jobs import ENDED, JobId
 from horae.domain.storable import LARGEST_ID
 from horae.domain.times import MICROSECOND
 from horae.storage.jobs.reading import JobFilter, lists_of
+from horae.storage.jobs.search.conditions import Search, matching_conditions, possible_states
 from horae.storage.jobs.search.searching import (
-    Search,
     dated_search,
-    matching_conditions,
-    possible_states,
     read_in_parts,
 )
 from horae.storage.jobs.tables import jobs
