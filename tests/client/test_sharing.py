@@ -25,7 +25,7 @@ from horae import (
     MaxJobCountExceeded,
     Unavailable,
 )
-from horae.client.jobs.creating import SharedInserts, sharing
+from horae.client.jobs.creating import SharedInserts, shared_inserts
 from horae.storage.engine import Database
 from horae.storage.engine.caller_threads import CallerThreads, ChangeLimits
 from horae.storage.jobs import Inserted, JobRow, creation, reading
@@ -43,7 +43,7 @@ class HeldDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.is_file, self.busy_timeout = database.is_file, PATIENCE
-        self.held = 1 if self.is_file else sharing.MOST_AT_ONCE
+        self.held = 1 if self.is_file else shared_inserts.MOST_AT_ONCE
         self._first = threading.Semaphore(self.held)
         self.begun = threading.Semaphore(0)
         self.go_on = threading.Event()

@@ -27,7 +27,7 @@ from horae.storage.jobs.creation import JobRow
 from horae.storage.jobs.group_tables import dependencies
 from horae.storage.jobs.limit_tables import buckets
 from horae.storage.jobs.limits import filing, lane_claims, limited_claims
-from horae.storage.jobs.serving import WHY_NOT, live_nodes, serving
+from horae.storage.jobs.serving_nodes import WHY_NOT, live_nodes, serving
 from horae.storage.jobs.tables import EVERY_QUEUE, jobs, nodes, queues
 from horae.storage.nodes import nodes as node_operations
 from horae.storage.nodes.nodes import NodeRecord

@@ -50,7 +50,7 @@ from horae.types.schedule import (
     schema_hash,
     trigger_of,
 )
-from horae.types.starting import Returns, Startable
+from horae.types.startable import Returns, Startable
 from horae.types.storing import storable_parameters
 
 __all__ = [

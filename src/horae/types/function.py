@@ -27,7 +27,7 @@ from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.options import START_OPTIONS
 from horae.types.parameters import refuse_class
 from horae.types.previous import TakenResults, is_taken, taken_results
-from horae.types.starting import Startable
+from horae.types.startable import Startable
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)

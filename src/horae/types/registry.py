@@ -18,7 +18,7 @@ from horae.types.job_type import JobType
 from horae.types.large_values import LargeValues
 from horae.types.options import DeclaredQueue, refuse_secret_names
 from horae.types.parameters import Sealer
-from horae.types.starting import Startable
+from horae.types.startable import Startable
 
 RESERVED: Final = "horae."
 """The beginning of the names of Horae's own job types."""

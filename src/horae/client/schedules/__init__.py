@@ -8,7 +8,7 @@ from horae.client.schedules.backfill import DEFAULT_LIMIT, LARGEST_LIMIT
 from horae.client.schedules.calendars import with_calendar_days
 from horae.client.schedules.definition import Definition, definition_of, redeclare
 from horae.client.schedules.deployments import Deployed, Deployments
-from horae.client.schedules.ring import first_shares, ring_of
+from horae.client.schedules.node_shares import first_shares, ring_of
 from horae.client.schedules.schedules import AsyncSchedules, ScheduleKeywords, Schedules
 from horae.client.schedules.views import (
     SchedulePage,

@@ -32,7 +32,7 @@ from horae.storage.jobs.owed_hooks import (
     OwedHook,
 )
 from horae.storage.jobs.reading import COLUMNS, JobFilter, PastAttempt, job_from
-from horae.storage.jobs.serving import why_no_node
+from horae.storage.jobs.serving_nodes import why_no_node
 from horae.storage.jobs.tables import (
     ENDED_NOW,
     EVERY_QUEUE,

@@ -43,7 +43,7 @@ from horae.storage.jobs.limits import running_weights
 from horae.storage.jobs.limits.lane_claims import LATEST_MOMENT, Foreseen, foresee
 from horae.storage.jobs.limits.limited_claims import room_in_queues
 from horae.storage.jobs.queue_place import Ahead, Before, jobs_ahead_in_lane, jobs_before
-from horae.storage.jobs.serving import WHY_NOT, Serving, live_nodes, reason_of, serving
+from horae.storage.jobs.serving_nodes import WHY_NOT, Serving, live_nodes, reason_of, serving
 from horae.storage.jobs.tables import (
     EVERY_QUEUE,
     EVERYTHING_IS_PAUSED,

@@ -41,7 +41,7 @@ from horae.client.jobs.creating.new_job import (
 )
 from horae.client.jobs.creating.observing import observed, with_meta_of
 from horae.client.jobs.creating.rules import check_startable
-from horae.client.jobs.creating.sharing import SharedInserts
+from horae.client.jobs.creating.shared_inserts import SharedInserts
 from horae.client.jobs.creating.wrong_calls import refusal_of_session
 
 __all__ = [
