@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from horae import Horae
 from horae.client.audit.audit import audit
-from horae.domain.jobs import HARD, PENDING, Failed, Outcome, Snoozed, StoppedEarly, Succeeded
+from horae.domain.jobs import Failed, Outcome, Snoozed, StoppedEarly, Succeeded, TimeLimit
 from horae.storage.outcomes import settling, time_limits
 from horae.storage.schedules.tables import ticks
 from tests.audit.history import declare, live, node
@@ -195,13 +195,13 @@ def test_jobs_that_end_between_and_before_their_attempts_are_no_finding(driver: 
     }
     for claim in driver.claim(types=["task"]):
         if claim.id == unbegun:
-            driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
+            driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], TimeLimit.HARD)
             driver.database.transact(settling.release, HERE, [(claim.id, claim.lease)], [claim.id])
         else:
             driver.end(claim, outcomes[claim.id])
     driver.clock.advance(hours=1)
     driver.horae.jobs.cancel(retried)
-    driver.database.transact(time_limits.expire, [(snoozed, 1)], PENDING)
+    driver.database.transact(time_limits.expire, [(snoozed, 1)], TimeLimit.PENDING)
     assert [driver.horae.jobs.get(job).state for job in (retried, snoozed, unbegun)] == [
         "cancelled",
         "failed",

@@ -4,8 +4,8 @@ import pytest
 
 from horae import Horae, InvalidRequest, Limit
 from horae.client.doctor import system_findings
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import NodeId
-from horae.domain.jobs.limits import PENDING
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.limits import filing, lane_claims, limited_claims
 from horae.storage.outcomes import time_limits
@@ -107,6 +107,6 @@ def test_a_time_limit_of_pending_jobs_does_not_pass_during_the_pause(shop: Horae
     database = shop.components.database
     limit = {"work": 0.000001}
     shop.queues.resume("held")
-    assert len(database.autocommit(time_limits.overdue, PENDING, limit)) >= 2
+    assert len(database.autocommit(time_limits.overdue, TimeLimit.PENDING, limit)) >= 2
     shop.queues.pause_everything()
-    assert database.autocommit(time_limits.overdue, PENDING, limit) == []
+    assert database.autocommit(time_limits.overdue, TimeLimit.PENDING, limit) == []

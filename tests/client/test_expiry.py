@@ -17,8 +17,8 @@ from horae import (
     StartOptions,
 )
 from horae.domain.backoff import Backoff
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Settlement
-from horae.domain.jobs.limits import EXPIRED
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
@@ -58,7 +58,9 @@ def pass_expiry(horae: Horae) -> None:
 def swept(horae: Horae) -> list[Job]:
     database = horae.components.database
     found = database.autocommit(time_limits.expired_jobs, 100)
-    return database.transact(time_limits.expire, [(item.id, item.lease) for item in found], EXPIRED)
+    return database.transact(
+        time_limits.expire, [(item.id, item.lease) for item in found], TimeLimit.EXPIRED
+    )
 
 
 def claimed_through_lanes(horae: Horae) -> set[int]:
@@ -114,7 +116,7 @@ def test_a_job_that_was_moved_meanwhile_does_not_expire(shop: Horae) -> None:
     moved = shop.jobs.reschedule(job.id, run_at=LATER)
     assert moved.expires_at is not None
     assert moved.expires_at > LATER - HOUR
-    assert database.transact(time_limits.expire, [(found.id, found.lease)], EXPIRED) == []
+    assert database.transact(time_limits.expire, [(found.id, found.lease)], TimeLimit.EXPIRED) == []
 
 
 def test_rescheduling_keeps_the_time_for_which_a_job_may_wait(shop: Horae) -> None:

@@ -21,7 +21,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import Connection, text
 
-from horae.domain.jobs import HARD
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.executor import START_UP
@@ -240,7 +240,10 @@ class TestOrders:
         started.stop(SoftTimeLimitExceeded("time is over"))
         failed = failure(await started.performed())
         assert failed.error == "SoftTimeLimitExceeded: time is over"
-        assert (failed.human_readable_error, failed.timed_out) == (HARD.human_readable_error, True)
+        assert (failed.human_readable_error, failed.timed_out) == (
+            TimeLimit.HARD.human_readable_error,
+            True,
+        )
 
     async def test_a_body_can_tidy_up_at_its_soft_time_limit(
         self, executor: ExecutorUnderTest, tmp_path: Path
@@ -270,7 +273,7 @@ class TestOrders:
             failed = failure(await started.performed())
             assert "the job ran past its hard time limit and its process was ended" in failed.error
             assert (failed.human_readable_error, failed.timed_out) == (
-                HARD.human_readable_error,
+                TimeLimit.HARD.human_readable_error,
                 True,
             )
             await is_gone(pid)

@@ -8,8 +8,8 @@ import pytest
 
 from horae import Backoff, Job, Snooze
 from horae.client.doctor.schedules import schedule_findings
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Outcome, Settlement
-from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness import sweeper
 from horae.runtime.timing import SweeperTiming, Timing
 from horae.storage.jobs import claims
@@ -56,7 +56,7 @@ def cancel(driver: Driver, claim: Claim) -> None:
 
 
 def expire(driver: Driver, claim: Claim) -> None:
-    driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
+    driver.database.transact(time_limits.expire, [(claim.id, claim.lease)], TimeLimit.HARD)
     driver.database.transact(settling.release, HERE, [(claim.id, claim.lease)])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from horae.domain.jobs import limits
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import Claim, JobId, Outcome, Snoozed, StoppedEarly
 from horae.domain.schedules.schedule import Overlap
 from horae.domain.schedules.statistics import Statistics
@@ -49,7 +49,7 @@ def cancelled(driver: Driver, job_id: int) -> None:
 
 
 def expired(driver: Driver, job_id: int) -> None:
-    (job,) = driver.database.transact(time_limits.expire, [(JobId(job_id), 0)], limits.PENDING)
+    (job,) = driver.database.transact(time_limits.expire, [(JobId(job_id), 0)], TimeLimit.PENDING)
     assert job.state == "failed"
 
 

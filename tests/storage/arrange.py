@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import bindparam, func, select, update
 
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Claim, Job, JobId, JobState, NodeId, Settlement
-from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING, TimeLimit
 from horae.storage.engine.database import Database
 from horae.storage.engine.dialect import seconds_from_now
 from horae.storage.jobs import claims, creation, reading
@@ -63,17 +63,17 @@ def job(database: Database, job_id: JobId) -> Job:
 
 def expired(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail what has run for longer than this, seconds by type."""
-    return _expired(database, HARD, limits)
+    return _expired(database, TimeLimit.HARD, limits)
 
 
 def expired_runs(database: Database, graces: Mapping[str, float]) -> list[Job]:
     """Fail runs that have gone on for longer than their schedules allow, and the grace of their types."""
-    return _expired(database, OF_SCHEDULE, graces)
+    return _expired(database, TimeLimit.OF_SCHEDULE, graces)
 
 
 def expired_pending(database: Database, limits: Mapping[str, float]) -> list[Job]:
     """Fail owned jobs that have waited for longer than this, seconds by type."""
-    return _expired(database, PENDING, limits)
+    return _expired(database, TimeLimit.PENDING, limits)
 
 
 def _expired(database: Database, limit: TimeLimit, seconds: Mapping[str, float]) -> list[Job]:

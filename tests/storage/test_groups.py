@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, select, text
 
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.groups import Group, GroupId, GroupState, OnDependencyFailure, OnFailure
 from horae.domain.jobs.job import Claim, JobId, JobState, Settlement, WaitsFor
-from horae.domain.jobs.limits import HARD
 from horae.storage.engine.database import Database
 from horae.storage.jobs import creation
 from horae.storage.jobs.groups import dependencies, groups
@@ -114,7 +114,7 @@ def by_cancelling(database: Database, claim: Claim) -> None:
 
 
 def by_passing_its_time_limit(database: Database, claim: Claim) -> None:
-    assert database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD)
+    assert database.transact(time_limits.expire, [(claim.id, claim.lease)], TimeLimit.HARD)
 
 
 def by_a_retry_that_finishes(database: Database, claim: Claim) -> None:

@@ -12,9 +12,8 @@ import pytest
 from sqlalchemy import Connection, Engine, Executable, event, text
 
 from horae import Horae
-from horae.domain.jobs import ACTIVE
+from horae.domain.jobs import ACTIVE, TimeLimit
 from horae.domain.jobs.job import JobId, JobState, NodeId
-from horae.domain.jobs.limits import HARD, OF_SCHEDULE, PENDING
 from horae.domain.jobs.query import parse_query
 from horae.domain.jobs.retention import KeptFor
 from horae.storage.engine.database import Database
@@ -70,12 +69,14 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
     "abandoned jobs": lambda connection: crashed_nodes.abandoned_jobs(
         connection, [NodeId("n2")], 10
     ),
-    "hard limits": lambda connection: time_limits.overdue(connection, HARD, {"import": 60.0}),
+    "hard limits": lambda connection: time_limits.overdue(
+        connection, TimeLimit.HARD, {"import": 60.0}
+    ),
     "limits of schedules": lambda connection: time_limits.overdue(
-        connection, OF_SCHEDULE, {"import": 60.0}
+        connection, TimeLimit.OF_SCHEDULE, {"import": 60.0}
     ),
     "pending time-outs": lambda connection: time_limits.overdue(
-        connection, PENDING, {"import": 60.0}
+        connection, TimeLimit.PENDING, {"import": 60.0}
     ),
     "jobs that wait for an earlier clock": lambda connection: premature.make_due(connection, 10),
     "lost runs": lambda connection: run_ending.end_unreported(connection, 10),

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from horae.domain.backoff import Backoff
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import (
     AttemptOutcome,
     Claim,
@@ -22,7 +23,6 @@ from horae.domain.jobs.job import (
     Succeeded,
     decide,
 )
-from horae.domain.jobs.limits import HARD
 from horae.runtime.liveness.rescue import Rescuer
 from horae.storage.engine.database import Database
 from horae.storage.nodes import nodes
@@ -365,7 +365,7 @@ def test_a_limit_fails_no_job_that_has_ended_or_runs_anew_since_it_was_found(
     if not ended:
         claimed(database, OTHER)
     before = job(database, claim.id)
-    assert database.transact(time_limits.expire, [(claim.id, claim.lease)], HARD) == []
+    assert database.transact(time_limits.expire, [(claim.id, claim.lease)], TimeLimit.HARD) == []
     assert job(database, claim.id) == before
 
 

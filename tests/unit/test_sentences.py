@@ -11,13 +11,7 @@ from typing import Final
 import pytest
 
 import horae
-from horae.domain.jobs import (
-    EXPIRED,
-    INTERRUPTED_TEXT,
-    crash_text,
-    failed_text,
-    stored_text,
-)
+from horae.domain.jobs import INTERRUPTED_TEXT, TimeLimit, crash_text, failed_text, stored_text
 from horae.domain.jobs.stored_texts import quarantine_text
 from horae.domain.times import parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, JobNotRetryable
@@ -146,8 +140,8 @@ def test_an_error_of_an_option_says_its_name_and_keeps_its_sentence() -> None:
         (crash_text("n 1"), "stored_crashed", {"node": "n 1", "crashes": None}),
         (quarantine_text(crash_text("n1"), 3), "stored_crashed", {"node": "n1", "crashes": "3"}),
         (failed_text("shop.mail"), "stored_failed", {"type": "shop.mail"}),
-        (EXPIRED.error, "stored_time_limit", {"limit": "expired"}),
-        (EXPIRED.human_readable_error, "stored_time_limit", {"limit": "expired"}),
+        (TimeLimit.EXPIRED.error, "stored_time_limit", {"limit": "expired"}),
+        (TimeLimit.EXPIRED.human_readable_error, "stored_time_limit", {"limit": "expired"}),
     ],
 )
 def test_what_horae_has_stored_is_read_as_a_sentence(

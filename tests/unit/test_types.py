@@ -19,7 +19,7 @@ from typing_extensions import override
 from horae.client.jobs.creating.new_job import new_job
 from horae.client.jobs.jobs import Jobs
 from horae.domain.backoff import Backoff
-from horae.domain.jobs import HARD
+from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import Claim, Job, JobId
 from horae.errors import (
     HoraeError,
@@ -284,14 +284,14 @@ def test_the_nearest_class_decides_in_any_order() -> None:
 def test_an_unmapped_error_is_reported_without_its_words() -> None:
     text = Import().explain(ValueError("the password is x"))
     assert text == something_wrong(Import.type)
-    assert Import().explain(SoftTimeLimitExceeded("over")) == HARD.human_readable_error
+    assert Import().explain(SoftTimeLimitExceeded("over")) == TimeLimit.HARD.human_readable_error
 
 
 @pytest.mark.parametrize("base", [BaseException, Exception, HoraeError])
 def test_a_text_for_every_error_does_not_hide_a_time_limit(base: type[BaseException]) -> None:
     assert (
         declared(exceptions_map={base: "Try again."}).explain(SoftTimeLimitExceeded("over"))
-        == HARD.human_readable_error
+        == TimeLimit.HARD.human_readable_error
     )
     own = declared(exceptions_map={base: "Try again.", SoftTimeLimitExceeded: "Too big."})
     assert own.explain(SoftTimeLimitExceeded()) == "Too big."

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from horae.domain.cluster import PARTITIONS
-from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId, limits
+from horae.domain.jobs import Claim, Job, JobId, JobState, NodeId, TimeLimit
 from horae.live import LiveReport
 from horae.runtime.bodies import RunEnvironment, stopped_by, with_report
 from horae.runtime.components import Components
@@ -126,12 +126,12 @@ class JobRunner:
         }
         failed = 0
         if pending:
-            found = self._database.autocommit(time_limits.overdue, limits.PENDING, pending)
-            failed += self._fail(found, limits.PENDING)
+            found = self._database.autocommit(time_limits.overdue, TimeLimit.PENDING, pending)
+            failed += self._fail(found, TimeLimit.PENDING)
         found = self._database.autocommit(time_limits.expired_jobs, AT_ONCE)
-        return failed + self._fail(found, limits.EXPIRED)
+        return failed + self._fail(found, TimeLimit.EXPIRED)
 
-    def _fail(self, found: Collection[OverdueJob], limit: limits.TimeLimit) -> int:
+    def _fail(self, found: Collection[OverdueJob], limit: TimeLimit) -> int:
         passed = [(job.id, job.lease) for job in found]
         return len(self._database.transact(time_limits.expire, passed, limit)) if passed else 0
 

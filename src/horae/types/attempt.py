@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import AttemptOutcome, Claim, Progress, TimeLimit, limits
+from horae.domain.jobs import AttemptOutcome, Claim, Progress, TimeLimit
 from horae.errors import JobCancelled, JobStopped
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
@@ -253,7 +253,7 @@ class Attempt:
     @property
     def passed(self) -> TimeLimit:
         """The limit that is exceeded at `hard_at`."""
-        return limits.HARD if self.claim.max_runtime is None else limits.OF_SCHEDULE
+        return TimeLimit.HARD if self.claim.max_runtime is None else TimeLimit.OF_SCHEDULE
 
     @property
     def ordered_to_end(self) -> bool:

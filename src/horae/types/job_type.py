@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
     AS_CONFIGURED,
-    HARD,
     BackendAddress,
     BodyDecision,
     Debounce,
@@ -23,6 +22,7 @@ from horae.domain.jobs import (
     KeepLogs,
     Retention,
     RetryRules,
+    TimeLimit,
     Unique,
     failed_text,
     parse_tags,
@@ -399,7 +399,7 @@ class JobType(Generic[ParamsT]):
         timed_out = isinstance(error, SoftTimeLimitExceeded)
         for base in type(error).__mro__:
             if timed_out and not issubclass(base, SoftTimeLimitExceeded):
-                return HARD.human_readable_error
+                return TimeLimit.HARD.human_readable_error
             if base is BodyDecision and base not in self.exceptions_map:
                 return str(error)
             if base in self.exceptions_map:

@@ -80,7 +80,6 @@ from horae.domain.jobs.job import (
     state_after,
     states_before,
 )
-from horae.domain.jobs.limits import EXPIRED, HARD, OF_SCHEDULE, PENDING, TimeLimit
 from horae.domain.jobs.log_lines import (
     LEVELS,
     LONGEST_LINE,
@@ -133,6 +132,7 @@ from horae.domain.jobs.stored_texts import (
     stored_text,
 )
 from horae.domain.jobs.tags import parse_tags, together
+from horae.domain.jobs.time_limit import TimeLimit
 from horae.domain.jobs.uniqueness import (
     Debounce,
     OnDuplicate,
@@ -156,9 +156,7 @@ __all__ = [
     "DIED_TEXT",
     "ENDED",
     "EVERYBODY",
-    "EXPIRED",
     "FAILED_OUTCOMES",
-    "HARD",
     "INTERRUPTED_TEXT",
     "LEFT_OUT",
     "LEVELS",
@@ -172,10 +170,8 @@ __all__ = [
     "NODE_DIED_NOTE",
     "NODE_STOPPED_TEXT",
     "NOT_SET_UP_TEXT",
-    "OF_SCHEDULE",
     "OUT_OF_CONTACT_TEXT",
     "OWN_BACKEND",
-    "PENDING",
     "REPORTED",
     "UNCOUNTED",
     "UNSTORABLE_TEXT",

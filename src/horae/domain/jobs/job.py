@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, NamedTuple, NewType, TypeAlias, assert_n
 from typing_extensions import TypeVar
 
 from horae.domain.backoff import Backoff, retry_delay
-from horae.domain.jobs.limits import code_of
 from horae.domain.jobs.stored_texts import DIED_TEXT, quarantine_text
+from horae.domain.jobs.time_limit import code_of
 
 R_co = TypeVar("R_co", covariant=True, default=Any)
 JobId = NewType("JobId", int)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from horae.domain.jobs.limits import LIMITS
+from horae.domain.jobs.time_limit import TimeLimit
 from horae.sentences import Sentence, SentenceCode
 
 DIED_TEXT: Final = "The process that ran this job stopped unexpectedly."
@@ -67,7 +67,7 @@ def stored_text(text: str | None) -> str | None:
         return None
     if (code := _CODES.get(text)) is not None:
         return Sentence(text, code)
-    for limit in LIMITS:
+    for limit in TimeLimit:
         if text in (limit.error, limit.human_readable_error):
             return Sentence(text, SentenceCode.STORED_TIME_LIMIT, limit=limit.code)
     if (crash := _CRASH.fullmatch(text)) is not None:

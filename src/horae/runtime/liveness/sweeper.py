@@ -17,7 +17,7 @@ from random import Random
 from sqlalchemy import Connection
 
 from horae.domain.cluster import Death
-from horae.domain.jobs import JobId, NodeId, TimeLimit, limits
+from horae.domain.jobs import JobId, NodeId, TimeLimit
 from horae.guarded_log import guarded_log
 from horae.live import LiveReport
 from horae.runtime.bodies import START_UP
@@ -253,9 +253,9 @@ class Sweeper:
             if bounds.pending is not None:
                 pending[kind.type] = bounds.pending.total_seconds()
         for limit, seconds, why in (
-            (limits.HARD, running, "ran past its hard time limit"),
-            (limits.OF_SCHEDULE, graces, "ran past its hard time limit"),
-            (limits.PENDING, pending, "was not claimed in time"),
+            (TimeLimit.HARD, running, "ran past its hard time limit"),
+            (TimeLimit.OF_SCHEDULE, graces, "ran past its hard time limit"),
+            (TimeLimit.PENDING, pending, "was not claimed in time"),
         ):
             if seconds:  # some types have this limit
                 found = await self._database.autocommit_async(time_limits.overdue, limit, seconds)
@@ -263,7 +263,7 @@ class Sweeper:
         found = await self._database.autocommit_async(
             time_limits.expired_jobs, self._timing.expired_batch
         )
-        await self._fail(found, limits.EXPIRED, "had not begun when it expired")
+        await self._fail(found, TimeLimit.EXPIRED, "had not begun when it expired")
 
     async def _fail(self, found: Sequence[OverdueJob], limit: TimeLimit, why: str) -> None:
         """Fail those of these jobs that are past the limit, even by this process's own clock.

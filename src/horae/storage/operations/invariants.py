@@ -18,7 +18,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from horae.domain.jobs import HARD, OF_SCHEDULE, JobState, WaitsFor
+from horae.domain.jobs import JobState, TimeLimit, WaitsFor
 from horae.storage.engine import UNREADABLE, Instant
 from horae.storage.jobs import (
     HAS_ENDED,
@@ -88,9 +88,9 @@ _JOB: Final[tuple[Any, ...]] = tuple(
         "retry_of",
     )
 )
-_stopped: Final = func.coalesce(jobs.c.error.in_([HARD.error, OF_SCHEDULE.error]), false()).label(
-    "stopped"
-)
+_stopped: Final = func.coalesce(
+    jobs.c.error.in_([TimeLimit.HARD.error, TimeLimit.OF_SCHEDULE.error]), false()
+).label("stopped")
 """Whether a time limit has ended the job, which may happen before the body has begun."""
 _ATTEMPT: Final[tuple[Any, ...]] = (
     job_attempts.c.lease.label("its_lease"),

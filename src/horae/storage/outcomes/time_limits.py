@@ -20,10 +20,6 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import (
-    EXPIRED,
-    HARD,
-    OF_SCHEDULE,
-    PENDING,
     Job,
     JobEvent,
     JobId,
@@ -91,11 +87,11 @@ def _overdue(
 _of_schedule = jobs.c.max_runtime.is_not(None)
 _unclaimed = jobs.c.waits_for.is_(None) & jobs.c.owner.is_not(None) & (jobs.c.attempt == 0)
 OVERDUE: Final[Mapping[TimeLimit, Select[Any]]] = {
-    HARD: _overdue(JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule),
-    OF_SCHEDULE: _overdue(
+    TimeLimit.HARD: _overdue(JobState.STARTED, jobs.c.started_at, IS_HELD & ~_of_schedule),
+    TimeLimit.OF_SCHEDULE: _overdue(
         JobState.STARTED, jobs.c.started_at, IS_HELD & _of_schedule, seconds=jobs.c.max_runtime
     ),
-    PENDING: _overdue(JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True),
+    TimeLimit.PENDING: _overdue(JobState.PENDING, jobs.c.run_at, _unclaimed, queue_open=True),
 }
 EXPIRED_JOBS: Final = (
     select(
@@ -176,7 +172,7 @@ def expire(
         ]
     )
     values = {"passed": leases, "error": limit.error, "text": limit.human_readable_error}
-    statement = EXPIRE_UNBEGUN if limit is EXPIRED else EXPIRE
+    statement = EXPIRE_UNBEGUN if limit is TimeLimit.EXPIRED else EXPIRE
     failed = readable(jobs.name, connection.execute(statement, values), job_from)
     scheduled = [job for job in failed if job.schedule_id is not None]
     if running := [job.id for job in scheduled if job.node_id is not None]:
