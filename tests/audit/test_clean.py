@@ -155,6 +155,31 @@ def test_the_decision_that_stayed_as_the_last_one_is_no_finding(driver: Driver) 
         assert list(driver.horae.audit().findings) == []
 
 
+def test_a_decision_whose_job_was_cleaned_up_by_hand_is_no_finding(driver: Driver) -> None:
+    """The clean-up was told to keep jobs for less time than the settings say."""
+    driver.horae.schedules.add("work", cron="0 0 * * *")
+    driver.until_due("work")
+    driver.run()
+    driver.clock.advance(hours=2)
+    driver.horae.jobs.clean_up("1h")
+    driver.until_due("work")
+    driver.run()
+    assert list(driver.horae.audit().findings) == []
+
+
+def test_a_clean_up_excuses_no_job_that_it_had_to_keep(driver: Driver) -> None:
+    driver.horae.schedules.add("work", cron="0 0 * * *")
+    driver.until_due("work")
+    driver.run()
+    driver.horae.jobs.clean_up("1h")
+    execute(driver.horae, "DELETE FROM horae_job_attempts")
+    execute(driver.horae, "DELETE FROM horae_jobs")
+    driver.until_due("work")
+    driver.run()
+    [finding] = [each for each in driver.horae.audit().findings if "is gone" in each.message]
+    assert "job 1 of the decision" in finding.message
+
+
 def test_a_first_run_just_after_the_schedule_was_created_may_be_deleted(driver: Driver) -> None:
     driver.clock.set(datetime(2026, 1, 1, 23, 59, 59, 500_000, tzinfo=UTC))
     driver.horae.schedules.add("work", cron="0 0 * * *")

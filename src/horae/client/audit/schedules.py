@@ -54,6 +54,12 @@ def _check_pairs(audit: Audit) -> None:
         )
 
     deleted = {row.target for row in audit.stream(invariants.DELETIONS)}
+    clean_ups = [(audit.now, audit.keep.total_seconds())]
+    clean_ups += [
+        (row.at, row.after["kept_seconds"])
+        for row in audit.stream(invariants.CLEAN_UPS)
+        if isinstance(row.after, dict)
+    ]
     for row in audit.stream(invariants.WRONG_JOBS, since=audit.since):
         pair(
             row,
@@ -62,7 +68,9 @@ def _check_pairs(audit: Audit) -> None:
         )
     for row in audit.stream(invariants.GONE_JOBS, since=audit.since):
         # The last decision stays when its job is deleted, so it may be the first one now.
-        stayed = row.is_first and row.decided_at < audit.now - audit.keep
+        stayed = row.is_first and any(
+            (at - row.decided_at).total_seconds() > kept for at, kept in clean_ups
+        )
         uneven = row.job_type in audit.unevenly_kept
         if str(row.job_id) not in deleted and not stayed and not uneven:
             decision = f"the decision about {show(row.nominal_time)}"

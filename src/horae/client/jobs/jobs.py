@@ -312,6 +312,9 @@ class Jobs(JobStarts):
         keep = filters.kept_seconds(older_than, self._keep)
         names = filters.names_of("unknown", unknown) or ()
         forgotten = [name for name in names if name not in self._registry.by_name]
+        asked = {"kept_seconds": keep, "unknown": forgotten}
+        change = LoggedChange("jobs.clean_up", "ended jobs", after=lambda *_: asked)
+        self._database.transact(with_entry(lambda _: None, change))
         return self._hooks.clean_up(keep, by_type=older_than is None) + self._hooks.forget(
             forgotten, keep
         )

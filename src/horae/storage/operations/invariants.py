@@ -317,7 +317,10 @@ DELETIONS: Final = select(change_log.c.target).where(
     change_log.c.action == "job.delete", change_log.c.outcome == "done"
 )
 LAST_DELETION: Final = select(func.max(change_log.c.at)).where(
-    change_log.c.action.in_(["job.delete", "jobs.delete_many"])
+    change_log.c.action.in_(["job.delete", "jobs.clean_up", "jobs.delete_many"])
+)
+CLEAN_UPS: Final = select(change_log.c.at, change_log.c.after).where(
+    change_log.c.action == "jobs.clean_up", change_log.c.outcome == "done"
 )
 _CHANGES: Final = (
     select(change_log.c.at, change_log.c.action, change_log.c.target, change_log.c.before)

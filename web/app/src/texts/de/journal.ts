@@ -51,6 +51,7 @@ export const journal: Texts['journal'] = {
     'job.retry': 'Job wiederholt',
     'job.start': 'Job gestartet',
     'jobs.cancel_many': 'Jobs abgebrochen',
+    'jobs.clean_up': 'Jobs aufgeräumt',
     'jobs.delete_many': 'Jobs gelöscht',
     'jobs.reschedule_many': 'Jobs verschoben',
     'jobs.retry_many': 'Jobs wiederholt',
