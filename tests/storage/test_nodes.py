@@ -110,6 +110,16 @@ def test_a_heartbeat_returns_the_number_of_suspects(database: Database) -> None:
     assert database.autocommit(nodes.heartbeat, NODE) == 2
 
 
+@POSTGRESQL
+def test_a_heartbeat_shows_that_the_clock_was_set_back(database: Database) -> None:
+    registered(database)
+    registered(database, OTHER)
+    silent(database, OTHER, -3600)
+    assert database.autocommit(nodes.heartbeat, NODE) == 1
+    assert database.autocommit(nodes.heartbeat, OTHER) == 1  # by the last one of its own
+    assert database.autocommit(nodes.heartbeat, OTHER) == 0
+
+
 def test_a_heartbeat_of_an_unregistered_node_is_refused(database: Database) -> None:
     registered(database, OTHER)
     assert database.autocommit(nodes.heartbeat, NODE) is None

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Select,
     Text,
+    and_,
     bindparam,
     cast,
     delete,
@@ -155,10 +156,10 @@ REGISTER: Final = (
     .on_conflict_do_nothing(index_elements=[nodes.c.id])
 )
 _other = nodes.alias("other")
-_suspects = select(func.count()).where(
-    _other.c.id != nodes.c.id,
-    or_(_other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER), _other.c.process_ended),
-)
+_is_silent = or_(_other.c.heartbeat_at < seconds_from_now(-SUSPECT_AFTER), _other.c.process_ended)
+# After the clock was set back, the heartbeats before it lie ahead, also the last one of this node.
+_is_ahead = _other.c.heartbeat_at > seconds_from_now(SUSPECT_AFTER)
+_suspects = select(func.count()).where(or_(and_(_other.c.id != nodes.c.id, _is_silent), _is_ahead))
 _beat = _change.values(heartbeat_at=database_now())
 HEARTBEAT: Final = _beat.returning(_suspects.correlate(nodes).scalar_subquery())
 _ended = _change.values(process_ended=True).returning(nodes.c.id).cte("ended")
@@ -225,6 +226,8 @@ def set_types(connection: Connection, node: NodeId, types: Collection[str]) -> N
 
 def heartbeat(connection: Connection, node: NodeId) -> int | None:
     """Renew the heartbeat; return how many other nodes missed theirs, None if declared dead.
+
+    A heartbeat from before the clock was set back counts as missed: the node then checks its clock.
 
     PostgreSQL only: on SQLite nodes hold file locks instead, and RETURNING could not use the table
     in two roles.
