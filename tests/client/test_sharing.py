@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from typing_extensions import override
 
 from horae import (
     Backoff,
@@ -182,6 +183,26 @@ def test_a_place_that_was_never_given_back_is_that_of_the_thread(
                 inserts.insert([PLAIN])
     for _ in range(2):
         assert len(inserts.insert([PLAIN])) == 1
+
+
+@pytest.mark.timeout(PATIENCE)
+def test_a_signal_handler_may_insert_while_its_thread_is_about_to(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserts = SharedInserts(database, SilentChannel())
+    found: list[Sequence[Inserted]] = []
+
+    class Interrupted(set[int]):
+        @override
+        def add(self, thread: int, /) -> None:
+            if not found:
+                found.append(())
+                found.append(inserts.insert([PLAIN]))  # as a handler does between two lines
+            super().add(thread)
+
+    monkeypatch.setattr(inserts, "_inserting", Interrupted())
+    inserts.insert([PLAIN])
+    assert [len(each) for each in found] == [0, 1]
 
 
 def test_nobody_waits_for_longer_than_the_time_limit(held: HeldDatabase) -> None:

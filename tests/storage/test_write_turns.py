@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext
 import pytest
 from sqlalchemy import Connection, text
 
+from horae import DatabaseBusy
 from horae.storage.engine import Database
 from horae.storage.engine.sqlite import write_turns
 from horae.storage.engine.sqlite.write_turns import WriteTurns
@@ -44,6 +45,14 @@ def test_a_writer_that_waited_in_vain_writes_and_does_not_end_the_turn_of_the_ot
         go_on.set()
         slow.result(PATIENCE)
     assert turns._turn.acquire(blocking=False)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_write_within_a_write_of_the_same_thread_is_refused_at_once() -> None:
+    """A signal handler interrupts the thread that holds the lock of the file."""
+    turns = WriteTurns(PATIENCE)
+    with pytest.raises(DatabaseBusy, match="signal handler"):
+        turns.run(lambda: turns.run(lambda: None))
+    turns.run(lambda: None)
 
 
 def test_an_error_ends_the_turn() -> None:

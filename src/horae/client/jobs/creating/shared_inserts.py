@@ -42,7 +42,8 @@ class SharedInserts(BuiltAnewInChild):
     def __init__(self, database: Database, wakeup: WakeupChannel) -> None:
         self._database, self._wakeup = database, wakeup
         self.most_at_once = 1 if database.is_file else MOST_AT_ONCE
-        self._lock = threading.Lock()
+        # Reentrant, because a signal handler may start a job while this thread is starting one.
+        self._lock = threading.RLock()
         self._inserting = set[int]()  # the threads that insert
         self._waiting = deque[_Start]()
 

@@ -8,7 +8,9 @@ at once.
 
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+from horae.errors import DatabaseBusy
 
 T = TypeVar("T")
 LONGEST_WAIT: Final = 1.0
@@ -26,10 +28,18 @@ class WriteTurns:
         self._longest_wait = min(LONGEST_WAIT, patience)
         # Reentrant, because it tells which thread has its turn: a thread that waited in vain, or
         # was interrupted while it waited, must not end the turn of another one.
-        self._turn = threading.RLock()
+        self._turn: Any = threading.RLock()
 
     def run(self, write: Callable[[], T]) -> T:
-        """Call `write` when it is the turn of this thread."""
+        """Call `write` when it is the turn of this thread.
+
+        Raises `DatabaseBusy` within a write of the same thread, which holds the lock of the file.
+        """
+        if self._turn._is_owned():  # noqa: SLF001
+            raise DatabaseBusy(
+                "a signal handler cannot write while it interrupts a write of the same thread; let"
+                " the handler set a flag, or call from another thread"
+            )
         try:
             self._turn.acquire(timeout=self._longest_wait)
             return write()
