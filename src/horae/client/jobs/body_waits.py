@@ -1,10 +1,8 @@
 """Records what each body waits for, so that a deadlock of bodies on any nodes is detected."""
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,7 +15,6 @@ from horae.storage.engine import Database
 from horae.storage.jobs.groups import groups, is_in_force, prerequisites, why_held_by_waiting
 from horae.types import Attempt
 
-T = TypeVar("T")
 log = guarded_log("horae.jobs")
 
 
@@ -44,19 +41,17 @@ class BodyWaits:
             )
         wait = Wait(attempt.claim.id, attempt.claim.lease, group_id, awaited)
 
-        def begin() -> Sequence[Wait]:
+        left, is_recorded = list[Wait](), False
+        with log.guard("cannot record that job %d waits: %s", wait.job_id):
             self.live.begin_wait(wait)
-            return self.live.waits()
-
-        waits = _ask_live(f"cannot record that job {wait.job_id} waits", begin)
-        if waits is None:
+            left, is_recorded = list(self.live.waits()), True
+        if not is_recorded:  # the wait needs only the database
             return None
         with ExitStack() as on_error:
             on_error.callback(self.end, wait)
             before = self.database.autocommit(
-                prerequisites, {each.awaited for each in (*waits, wait)}
+                prerequisites, {each.awaited for each in (*left, wait)}
             )
-            left = list(waits)
             while (circle := circle_of(wait, left, before)) is not None:
                 on_it = [each for each in left if WaitTarget.job(each.job_id) in circle]
                 # Waits of ended attempts do not count.
@@ -73,8 +68,8 @@ class BodyWaits:
         """Record that this wait is over."""
         if wait is not None:
             # The wait is over in any case; its record is removed with the job.
-            failure = f"cannot record that job {wait.job_id} waits no more"
-            _ask_live(failure, partial(self.live.end_wait, wait))
+            with log.guard("cannot record that job %d waits no more: %s", wait.job_id):
+                self.live.end_wait(wait)
 
     def hindrances(self) -> Iterator[str]:
         """Yield one sentence for each reason why a body's wait cannot end."""
@@ -99,11 +94,11 @@ class BodyWaits:
 
     def why_taken_up(self, awaited: WaitTarget) -> str | None:
         """Return why an awaited job cannot start, if bodies that wait use up its limits."""
-        waits = _ask_live("cannot read what bodies wait for", self.live.waits)
-        if waits is None:
-            return None
+        waits: Sequence[Wait] = ()
+        with log.guard("cannot read what bodies wait for: %s"):
+            waits = self.live.waits()
         waiting = {each.job_id for each in waits}
-        return self.database.autocommit(_why_taken_up, awaited, waiting)
+        return self.database.autocommit(_why_taken_up, awaited, waiting) if waits else None
 
 
 def _why_taken_up(
@@ -112,15 +107,6 @@ def _why_taken_up(
     if awaited.kind == "job":
         return why_held_by_waiting(connection, JobId(awaited.id), waiting)
     return None
-
-
-def _ask_live(failure: str, ask: Callable[[], T]) -> T | None:
-    """Return the answer of the live store, or log its error: the wait needs only the database."""
-    try:
-        return ask()
-    except Exception as error:  # noqa: BLE001 - an unavailable live store must not stop a body
-        log.warning("%s: %s", failure, error)
-        return None
 
 
 @contextmanager
