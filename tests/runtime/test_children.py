@@ -24,6 +24,7 @@ from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.components import NodeOptions
 from horae.runtime.executors import process
 from horae.runtime.executors.application import ChildSetup, setup_of
+from horae.runtime.executors.child import Assigned, log_to_stderr
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.child_process import ChildProcess, start_child
 from horae.runtime.timing import ClaimerTiming, Pauses, ShutdownTiming, Timing
@@ -73,6 +74,18 @@ def error_of(run: FinishedRun) -> str:
 async def pid_of(executor: ExecutorUnderTest, declared: Declared = told) -> int:
     answer = result_of(await executor.perform(declared))
     return int(answer[0] if isinstance(answer, list) else answer)
+
+
+def test_handlers_of_the_application_get_what_the_level_of_the_node_lets_through(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)  # the level of the root before an application sets another
+    handlers = [each.filters.copy() for each in logging.getLogger().handlers]
+    assert handlers
+    log_to_stderr(NODE, Assigned(mock.Mock(), mock.Mock(), logging.INFO, log_json=False))
+    assert logging.getLogger().level == logging.INFO
+    for each, filters in zip(logging.getLogger().handlers, handlers, strict=True):
+        each.filters[:] = filters
 
 
 class TestSetUp:

@@ -177,7 +177,7 @@ class TestResults:
         caplog: pytest.LogCaptureFixture,
         capfd: pytest.CaptureFixture[str],
     ) -> None:
-        with caplog.at_level(logging.INFO, "horae.runtime"):
+        with caplog.at_level(logging.INFO):
             await own_executor.perform(process_bodies.write_log)
         assert (
             f"something happened [job=7 type=write_log lease=3 node={NODE}]"

@@ -314,11 +314,13 @@ def main(database: dict[str, Any], node: str, setup: ChildSetup, pipe: socket.so
 
 
 def log_to_stderr(node: NodeId, job: Assigned) -> None:
-    """Log as the node does unless the application logs itself, always with the job's fields."""
+    """Log from the level of the node on, as it does unless the application has handlers, and
+    with the job's fields.
+    """
     root = logging.getLogger()
+    root.setLevel(job.log_level)
     if not root.handlers:
         root.addHandler(lines_on_stderr(as_json=job.log_json))
-        root.setLevel(job.log_level)
     for handler in root.handlers:
         if not any(isinstance(present, JobLogFilter) for present in handler.filters):
             handler.addFilter(JobLogFilter(node))

@@ -6,6 +6,7 @@ only for what a child reports.
 """
 
 import asyncio
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -115,7 +116,7 @@ class ProcessExecutor:
                 "claim": messages.claim_as_json(attempt.claim),
                 "journal": None if journal.file is None else str(journal.file),
                 "slot": 0 if journal.file is None else journal.reserve(attempt.claim),
-                "log_level": log.getEffectiveLevel(),
+                "log_level": logging.getLogger().level,
                 "log_json": logs_json(),
             }
         except (HoraeError, OSError) as error:
