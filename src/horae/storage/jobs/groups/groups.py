@@ -178,13 +178,11 @@ FORGET_PARTS: Final = delete(group_parts).where(group_parts.c.group_id.not_in(se
 FORGET_ENDED: Final = delete(groups).where(
     groups.c.ended_at < seconds_ago("seconds"), ~_member_left, ~_then_left
 )
-STILL_HELD: Final = (
-    select(jobs.c.id)
-    .where(
-        jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED
-    )
-    .with_for_update()
+IN_FORCE: Final = select(jobs.c.id).where(
+    jobs.c.id == _job_id, jobs.c.lease == bindparam("lease"), jobs.c.state == JobState.STARTED
 )
+"""The attempt of this lease still runs."""
+STILL_HELD: Final = IN_FORCE.with_for_update()
 
 
 def create(

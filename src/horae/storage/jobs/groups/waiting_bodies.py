@@ -10,6 +10,7 @@ from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode
 from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies, groups
+from horae.storage.jobs.groups.groups import IN_FORCE
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import jobs, queues
 
@@ -64,11 +65,6 @@ _of_queue = (
     )
 )
 HOLDERS: Final = union_all(_of_bucket, _of_queue)
-IN_FORCE: Final = select(jobs.c.id).where(
-    jobs.c.id == _job_id,
-    jobs.c.lease == bindparam("lease"),
-    jobs.c.state == JobState.STARTED,
-)
 
 
 def prerequisites(connection: Connection, awaited: Collection[WaitTarget]) -> list[Prerequisite]:
