@@ -80,7 +80,7 @@ class JobRunner:
             if end.error is not None and (state is JobState.FAILED or end.unbegun):
                 self.failures[end.claim.id] = end.error
             if state in OWED_BY:
-                self._call_hook(end.claim.id, end.claim.type, end.error)
+                self._hooks.call_here(end.claim.id, end.claim.type, end.error)
         for end in finished.batch or (finished,):
             if isinstance(end.error, KeyboardInterrupt | SystemExit):
                 raise end.error
@@ -105,11 +105,6 @@ class JobRunner:
                 return found[0] if found else None
         found = database.autocommit(claims.claim, scope, 1)
         return found[0] if found else None
-
-    def _call_hook(self, job_id: JobId, job_type: str, error: BaseException | None) -> None:
-        if error is not None:
-            self._hooks.remember(job_id, error)
-        self._hooks.call_here(job_id, job_type)
 
     def call_hooks(self) -> None:
         """Call the hooks that jobs owe which ended without a body."""
@@ -168,7 +163,7 @@ class JobRunner:
         rescued, _ = database.transact(rescuer.rescue, [KILLED])
         for each in rescued:
             if each.state in OWED_BY:
-                self._call_hook(each.claim.id, each.claim.type, None)
+                self._hooks.call_here(each.claim.id, each.claim.type)
         return True
 
 

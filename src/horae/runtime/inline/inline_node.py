@@ -219,9 +219,7 @@ class InlineNode(BuiltAnewInChild):
         if finished.releases or any(plan.fired is not None for plan in settled.runs):
             self._send_work()
         if state in OWED_BY:
-            if finished.error is not None:
-                self._hooks.remember(claim.id, finished.error)
-            self._hooks.call_here(claim.id, claim.type)
+            self._hooks.call_here(claim.id, claim.type, finished.error)
         self._components.wakeup.send(
             work() if state is JobState.PENDING else Hint(HintKind.ENDED, (claim.id,))
         )

@@ -96,8 +96,13 @@ class Hooks:
                     kind.on_error(loaded, error or failure_of(loaded))
         self.done(owed)
 
-    def call_here(self, job_id: JobId, type_name: str) -> None:
-        """Call the due hook of a job in this thread if the type is known and no one else does."""
+    def call_here(self, job_id: JobId, type_name: str, error: BaseException | None = None) -> None:
+        """Call the due hook of a job in this thread if the type is known and no one else does.
+
+        `error`: what the body has raised.
+        """
+        if error is not None:
+            self.remember(job_id, error)
         if type_name not in self.types:
             return
         with log.guard("a hook of job %d is left to the nodes: %s", job_id):
