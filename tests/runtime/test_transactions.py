@@ -235,6 +235,28 @@ async def test_every_isolation_settles(horae: Horae, isolation: str) -> None:
     assert effects(horae) == sorted(ids)
 
 
+async def test_a_function_that_returns_no_isolation_level_fails_the_job(horae: Horae) -> None:
+    """Under another level of the driver, what a failed body has written would be kept."""
+
+    def level(_job: JobContext) -> Any:
+        return "autocommit"
+
+    @horae.job(transaction=level)
+    def sync_body() -> None: ...
+
+    @horae.job(transaction=level)
+    async def async_body() -> None: ...
+
+    for job in (
+        horae.jobs.start(sync_body, sync=True),
+        await horae.aio.jobs.start(async_body, sync=True),
+    ):
+        assert job.state is JobState.FAILED
+        assert "its transaction is 'autocommit', expected one of 'read committed'," in (
+            job.error or ""
+        )
+
+
 async def test_it_is_the_isolation_that_was_asked_for(horae: Horae) -> None:
     if horae.components.database.dialect == "sqlite":
         pytest.skip("SQLite has one isolation: serializable")

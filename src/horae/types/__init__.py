@@ -26,6 +26,7 @@ from horae.types.declarations import Declarations
 from horae.types.function import FunctionJobType, JobFunction
 from horae.types.group_access import AsyncJobGroup, JobGroup
 from horae.types.job_type import (
+    ISOLATIONS,
     NAMED_TRANSACTIONS,
     TYPE_OPTIONS,
     ApiError,
@@ -54,6 +55,7 @@ from horae.types.startable import Returns, Startable
 from horae.types.storing import storable_parameters
 
 __all__ = [
+    "ISOLATIONS",
     "LONGEST_NOTE",
     "NAMED_TRANSACTIONS",
     "TYPE_OPTIONS",

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlalchemy import Connection
 
 from horae.domain.jobs import NodeId, finished
-from horae.errors import InvalidRequest
+from horae.errors import InvalidJobType, InvalidRequest
+from horae.quoting import quoted
 from horae.runtime.bodies.batches import perform_batch, perform_batch_async
 from horae.runtime.bodies.ending import begin, close, finish_returned, stopped_by
 from horae.runtime.bodies.environment import RunEnvironment
@@ -28,7 +29,7 @@ from horae.runtime.bodies.surroundings import Surroundings
 from horae.runtime.bodies.values import load, stored_result, stored_result_of_coroutine
 from horae.storage.engine.connections import forbid_commit
 from horae.storage.outcomes import settling
-from horae.types import Attempt, JobContext
+from horae.types import ISOLATIONS, Attempt, JobContext, Transaction
 from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters
 
@@ -89,7 +90,7 @@ async def perform_async(attempt: Attempt, environment: RunEnvironment) -> Finish
 
 def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment) -> FinishedRun:
     attempt.check()
-    transaction = attempt.job_type.transaction(context)
+    transaction = _transaction_of(attempt, context)
     if transaction is None:
         begin(attempt, environment)
         if isinstance(attempt.job_type.parameters, MappedParameters):
@@ -129,6 +130,21 @@ def _run(attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
     return _finish_committed(attempt, text, own=connection is not None)
 
 
+def _transaction_of(attempt: Attempt, context: JobContext[Any]) -> Transaction:
+    """Return the transaction to run in. Raises `InvalidJobType` for a text that is no isolation
+    level: under others that the driver knows, such as autocommit, the effects of a failed body
+    would stay.
+    """
+    transaction: Transaction = attempt.job_type.transaction(context)
+    if isinstance(transaction, str) and transaction not in ISOLATIONS:
+        allowed = ", ".join(map(repr, ISOLATIONS))
+        raise InvalidJobType(
+            f"job type {attempt.job_type.type!r}: its transaction is {quoted(transaction)},"
+            f" expected one of {allowed}"
+        )
+    return transaction
+
+
 def _finish_committed(attempt: Attempt, text: str | None, *, own: bool) -> FinishedRun:
     """Return the end of a body whose transaction is committed; `own`: it was on Horae's database
     and finished the job.
@@ -141,7 +157,7 @@ async def _run_async(
     attempt: Attempt, context: JobContext[Any], environment: RunEnvironment
 ) -> FinishedRun:
     attempt.check()
-    transaction = attempt.job_type.transaction(context)
+    transaction = _transaction_of(attempt, context)
     if transaction is None:
         begin(attempt, environment)
         result = await attempt.job_type.run(context)
