@@ -224,3 +224,6 @@ def test_processes_without_the_store(database: Database, horae: Horae) -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ConfigurationError, match="large_values"):
         Horae("sqlite://", large_values="nothing://bucket")
+    for url in ("jobs", "file://jobs"):
+        with pytest.raises(ConfigurationError, match="relative path"):
+            Horae("sqlite://", large_values=url)

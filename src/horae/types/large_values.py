@@ -33,6 +33,7 @@ KEPT_FOR: Final = timedelta(days=2)
 TRIES: Final = 3
 """How often a value is read that is not the one that was stored: an answer may be cut short."""
 log = guarded_log("horae.large_values")
+_ABSOLUTE: Final = re.compile(r"[/\\~]|[A-Za-z]:")
 
 
 class LargeValuesUnavailable(Unavailable):
@@ -64,6 +65,11 @@ class LargeValues:
         self._files, root = found
         self._root = root.rstrip("/")
         self._is_local = isinstance(self._files, LocalFileSystem)
+        if self._is_local and _ABSOLUTE.match(url.rpartition("://")[2]) is None:
+            raise ConfigurationError(
+                "large_values (HORAE_LARGE_VALUES) is a relative path, which is another folder in"
+                " each process; write file:///mnt/shared/jobs"
+            )
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
