@@ -36,6 +36,9 @@ BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
     ),
     "another kind of meta": ("meta = '[]'", "meta = '[]'"),
     "no JSON": (None, "meta = '{'"),
+    "a word for a number": (None, "priority = 'high'"),
+    "a word for the most attempts": (None, "max_attempts = 'many'"),
+    "bytes for a text": (None, "owner = x'ff'"),
     "a moment without end": ("run_at = '-infinity'", f"run_at = {-LARGEST}"),
     "a creation without end": ("created_at = 'infinity'", f"created_at = {LARGEST}"),
     "the last year": ("created_at = '294276-01-01'", "created_at = 'soon'"),
@@ -254,6 +257,18 @@ async def test_bad_rows_of_other_tables_are_left_out_as_well(horae: Horae, momen
             horae.schedules.get("two")
     named = check_rows(horae.components.database).message
     assert [table for table in BAD if table not in named] == ["horae_job_attempts"]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_values_of_another_type_than_their_columns_hide_no_other_row(horae: Horae) -> None:
+    database = horae.components.database
+    for name in ("one", "two"):
+        database.autocommit(note, name)
+    spoil(horae, "horae_audit", "outcome = x'ff'", "target = 'one'")
+    assert [entry.target for entry in ChangeLog(database).page().entries] == ["two"]
+    horae.deploy()
+    spoil(horae, "horae_deployments", "min_replicas = 'many'", "1 = 1")
+    assert horae.deployments.list() == []
 
 
 BAD_SCHEDULES: Final[dict[str, tuple[str, str]]] = {

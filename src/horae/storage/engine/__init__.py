@@ -83,7 +83,14 @@ from horae.storage.engine.sqlite import (
 )
 from horae.storage.engine.statement_watch import watched_statements
 from horae.storage.engine.threads import Threads, set_error, set_result
-from horae.storage.engine.unreadable_rows import UNREADABLE, read, readable, readable_page
+from horae.storage.engine.unreadable_rows import (
+    UNREADABLE,
+    check_kinds,
+    kinds_of,
+    read,
+    readable,
+    readable_page,
+)
 from horae.storage.engine.url import driver_arguments, file_of, missing_file, normalised, shown
 from horae.storage.engine.value_limits import (
     AUDIT_IS_READABLE,
@@ -139,6 +146,7 @@ __all__ = [
     "Threads",
     "Use",
     "and_readable",
+    "check_kinds",
     "clock_replaced",
     "condition",
     "conflicts_as_busy",
@@ -163,6 +171,7 @@ __all__ = [
     "json_moment",
     "json_rows",
     "keeps_rows_in_order",
+    "kinds_of",
     "lending",
     "lent",
     "local_name_of",

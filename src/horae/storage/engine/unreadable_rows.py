@@ -10,8 +10,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, Final, TypeVar
 
+from sqlalchemy import Column, Integer, String
 from typing_extensions import override
 
 from horae.errors import UnreadableRow
@@ -82,6 +84,23 @@ def check_row(row: Any, make: Callable[[Any], T]) -> T:
     if any(value is UNREADABLE for value in values):
         raise ValueError("a moment or a number in it is beyond what can be read")
     return make(row)
+
+
+def kinds_of(columns: Iterable[Column[Any]]) -> dict[str, tuple[type, ...]]:
+    """Return the types that texts and whole numbers of these columns have in Python."""
+    return {
+        column.name: (column.type.python_type, *([NoneType] if column.nullable else []))
+        for column in columns
+        if isinstance(column.type, Integer | String)
+    }
+
+
+def check_kinds(values: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Raise ValueError for a value of another type: SQLite stores any type in any column."""
+    for name, kind in kinds.items():
+        if not isinstance(values[name], kind):
+            # `readable` treats a ValueError as a damaged row
+            raise ValueError(f"its {name} is a {type(values[name]).__name__}")  # noqa: TRY004
 
 
 def count_by_table() -> Mapping[str, int]:

@@ -78,7 +78,12 @@ AUDIT_IS_READABLE: Final = condition(_are_in_range(POSTGRESQL, "at"), _are_in_ra
 
 
 def and_readable(condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Add the condition that no CHECK rejects the job; SQLite lets CHECKs be switched off."""
+    """Add the condition that no CHECK rejects the job, since SQLite lets CHECKs be switched off,
+    and that its numbers are numbers, since SQLite stores any type in any column.
+    """
     # The CHECK accepts null.
     readable = literal_column(f"coalesce({JOB_IS_READABLE.texts[SQLITE]}, 1)", Boolean())
-    return PerDatabase(condition, and_(condition, readable))
+    numbers = literal_column(
+        "typeof(priority) = 'integer' AND typeof(max_attempts) = 'integer'", Boolean()
+    )
+    return PerDatabase(condition, and_(condition, readable, numbers))

@@ -39,6 +39,8 @@ from horae.domain.jobs import (
 from horae.storage.engine import (
     MOST_ATTEMPTS,
     MOST_LEASES,
+    check_kinds,
+    kinds_of,
     longer_than,
     member_of,
     read,
@@ -57,6 +59,7 @@ from horae.storage.jobs.tables import (
 )
 
 COLUMNS: Final = tuple(jobs.c[field.name] for field in fields(Job))
+_KINDS: Final = kinds_of(COLUMNS)
 GET: Final = select(*COLUMNS).where(jobs.c.id == bindparam("job_id"))
 GET_MANY: Final = select(*COLUMNS).where(member_of(jobs.c.id, "ids"))
 ATTEMPTS: Final = (
@@ -308,6 +311,7 @@ def job_from(row: Row[Any], besides: Sequence[str] = ()) -> Job:
 
 
 def _job_of(values: dict[str, Any]) -> Job:
+    check_kinds(values, _KINDS)
     values["state"] = JobState(values["state"])
     if not isinstance(values["meta"], dict):
         raise TypeError("its meta is not a JSON object")

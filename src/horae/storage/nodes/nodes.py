@@ -30,8 +30,10 @@ from horae.domain.jobs import NODE_DIED_NOTE, NodeId
 from horae.storage.engine import (
     PerDatabase,
     RawStatement,
+    check_kinds,
     database_now,
     insert,
+    kinds_of,
     member_of,
     raw_statement,
     readable,
@@ -187,6 +189,7 @@ VIEW: Final[Select[Any]] = select(
     _lock_free.label("lock_free"),
     _running.label("running"),
 ).order_by(nodes.c.started_at, nodes.c.id)
+_KINDS: Final = kinds_of(nodes.c)
 REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(nodes.c.id)
 _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
 _LIFE: Final = (nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
@@ -263,16 +266,7 @@ def view(connection: Connection) -> list[NodeView]:
 
 def _node(row: Mapping[str, Any]) -> NodeView:
     """Return the node of a row. Raises ValueError for a value that no node has written."""
-    for name, kind in (
-        ("name", str),
-        ("host", str),
-        ("version", str),
-        ("pid", int),
-        ("concurrency", int),
-    ):
-        if not isinstance(row[name], kind):
-            # `readable` treats a ValueError as a damaged row
-            raise ValueError(f"{name} is a {type(row[name]).__name__}")  # noqa: TRY004
+    check_kinds(row, _KINDS)
     return NodeView(**row)
 
 
