@@ -94,6 +94,7 @@ SCHEDULE: Final[Row] = {
     "state": "idle",
     "next_start": NOW,
     "created_at": NOW,
+    "updated_at": NOW,
 }
 TICK: Final[Row] = {
     "schedule_id": 1,
