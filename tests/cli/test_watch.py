@@ -82,6 +82,15 @@ def test_a_notice_that_nobody_takes_is_a_failure(bare: Call, database: Database)
     assert json.loads(result.stdout)["delivered"] is False
 
 
+def test_a_ping_that_nobody_answers_is_a_failure(
+    bare: Call, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = bare("watch", "--once", "--ping", "https://127.0.0.1:1/token")
+    assert result.exit_code == 1
+    assert "ping https://127.0.0.1 has failed: " in caplog.text
+    assert "token" not in caplog.text
+
+
 def test_a_database_that_is_away(tmp_path: Path) -> None:
     result = call("--database", "postgresql+psycopg://a:sesame@127.0.0.1:1/b", "watch", "--once")
     assert result.exit_code == 1

@@ -6,6 +6,7 @@ answer. Targets that cannot be reached are tried again with growing pauses, each
 others.
 """
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -213,7 +214,8 @@ class Watch:
         return notices
 
     def deliver(self, *, with_pings: bool = True, at_once: bool = False) -> bool:
-        """Send what waits for targets that are due for a try; return whether nothing waits.
+        """Send what waits for targets that are due for a try; return whether nothing waits, and all
+        pings were answered.
 
         `at_once`: try also those that are not due for one. A target that is slow is left to its
         thread, and holds up no other.
@@ -238,11 +240,19 @@ class Watch:
             if delivery.under_way is not None:
                 with suppress(Timeout):
                     delivery.end(*delivery.under_way.result(max(0.0, end - time.monotonic())))
+        answered = 0
         for number, future in pinging.items():
-            with log.guard("%s has failed: %s", self._pings[number].name), suppress(Timeout):
+            name = self._pings[number].name
+            with (
+                log.guard("%s has failed: %s", name, level=logging.ERROR),
+                suppress(Timeout),
+            ):
                 future.result(max(0.0, end - time.monotonic()))
+                answered += 1
         self._save()
-        return not any(delivery.has_notices for delivery in self._deliveries)
+        return answered == len(pinging) and not any(
+            delivery.has_notices for delivery in self._deliveries
+        )
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -205,7 +205,7 @@ def _look_once(watching: Watch, *, as_json: bool) -> None:
     for _ in range(2):
         if not delivered:
             time.sleep(1.0)
-            delivered = watching.deliver(with_pings=False, at_once=True)
+            delivered = watching.deliver(at_once=True)
     alerts = sorted(watching.alerts.values(), key=lambda alert: alert.key)
     if as_json:
         print_json(
