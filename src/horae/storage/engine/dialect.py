@@ -235,7 +235,7 @@ def member_of(column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]
     values: BindParameter[Any] = bindparam(parameter, type_=IdList() if is_id else TextList())
     listed = select(func.json_each(values).table_valued("value").c.value)
     array = func.array(select(func.unnest(values)).scalar_subquery()) if is_id else values
-    return PerDatabase(column == func.any(array), column.in_(listed))
+    return PerDatabase(_is_any(column, array), column.in_(listed))
 
 
 def one_of(column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]:
@@ -245,7 +245,12 @@ def one_of(column: ColumnElement[Any], keys: Select[Any]) -> ColumnElement[bool]
     may scan the whole table, if that was small, or was estimated to be, when the plan was made. It
     also saves a third of the server's time for a claim of 500 jobs.
     """
-    return PerDatabase(column == func.any(func.array(keys.scalar_subquery())), column.in_(keys))
+    return PerDatabase(_is_any(column, func.array(keys.scalar_subquery())), column.in_(keys))
+
+
+def _is_any(column: ColumnElement[Any], array: ColumnElement[Any]) -> ColumnElement[bool]:
+    # SQLAlchemy 2.0 negates `==` to `!=`, and most values differ from any one of several.
+    return column.bool_op("=")(func.any(array))
 
 
 def has_id_of(table: FromClause, batch: FromClause) -> ColumnElement[bool]:
