@@ -23,6 +23,7 @@ from sqlalchemy import Connection, text
 
 from horae.domain.jobs import TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Settlement
+from horae.domain.jobs.time_limit import code_of
 from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies.executor import START_UP
 from horae.runtime.bodies.finished_run import FinishedRun
@@ -271,7 +272,7 @@ class TestOrders:
             pid = int(await started.first_label())
             assert started.run.kill()
             failed = failure(await started.performed())
-            assert "the job ran past its hard time limit and its process was ended" in failed.error
+            assert code_of(failed.error) == "hard_time_limit"
             assert (failed.human_readable_error, failed.timed_out) == (
                 TimeLimit.HARD.human_readable_error,
                 True,

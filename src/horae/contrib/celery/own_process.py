@@ -127,9 +127,7 @@ class OwnProcess(CallingThread):
             return False
         order = attempt.order
         if not isinstance(order, JobStopped):
-            order = SoftTimeLimitExceeded(
-                "the job ran past its hard time limit and its process was ended"
-            )
+            order = SoftTimeLimitExceeded(attempt.passed.error_of_process)
         finished = ended_by(order, attempt, self._environment)
         writing = threading.Thread(
             target=self._write_end, args=(finished,), name="horae-end", daemon=True

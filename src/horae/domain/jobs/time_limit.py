@@ -32,8 +32,17 @@ class TimeLimit(Enum):
         """Give each member its code and its texts."""
         self.code, self.error, self.human_readable_error = code, error, human_readable_error
 
+    @property
+    def error_of_process(self) -> str:
+        """The text for developers if the process of the body was ended because of it."""
+        return f"{self.error}: the process of the body was ended"
 
-_CODES: Final = {limit.error: limit.code for limit in TimeLimit}
+
+_CODES: Final = {
+    text: limit.code
+    for limit in TimeLimit
+    for text in (limit.error, f"SoftTimeLimitExceeded: {limit.error_of_process}")
+}
 
 
 def code_of(error: str | None) -> str | None:

@@ -272,7 +272,7 @@ class ProcessExecutor:
         if isinstance(order, JobStopped):
             return self._ended_by(order, attempt)
         if terminated:
-            how = "the job ran past its hard time limit and its process was ended"
+            how = attempt.passed.error_of_process
         if terminated or isinstance(order, SoftTimeLimitExceeded):
             return self._ended_by(SoftTimeLimitExceeded(how), attempt)
         return self._finish(attempt, Failed(how, DIED_TEXT))
