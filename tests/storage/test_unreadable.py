@@ -39,6 +39,8 @@ BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
     "a word for a number": (None, "priority = 'high'"),
     "a word for the most attempts": (None, "max_attempts = 'many'"),
     "bytes for a text": (None, "owner = x'ff'"),
+    "no UTF-8": (None, "params = x'fffe'"),
+    "no UTF-8 in a text": (None, "params = CAST(x'fffe' AS TEXT)"),
     "a moment without end": ("run_at = '-infinity'", f"run_at = {-LARGEST}"),
     "a creation without end": ("created_at = 'infinity'", f"created_at = {LARGEST}"),
     "the last year": ("created_at = '294276-01-01'", "created_at = 'soon'"),

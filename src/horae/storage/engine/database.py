@@ -439,7 +439,9 @@ class Database(BuiltAnewInChild):
         the engines of bodies.
         """
         event.listen(engine, "connect", allow_direct)
-        if engine.dialect.name != SQLITE:
+        if engine.dialect.name == SQLITE:
+            event.listen(engine, "connect", unreadable_rows.decode_tolerantly)
+        else:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
         self._listen(engine, self._connections)

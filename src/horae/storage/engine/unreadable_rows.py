@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import NoneType
 from typing import Any, Final, TypeVar
 
@@ -137,6 +138,11 @@ def loads(text: str | bytes) -> Any:
         return json.loads(text)
     except (RecursionError, TypeError, ValueError):
         return UNREADABLE
+
+
+def decode_tolerantly(connection: Any, _record: object = None) -> None:
+    """Make a sqlite3 connection replace what is no UTF-8 instead of failing the whole result."""
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
 
 
 def load_tolerantly(connection: Any, _record: object = None) -> None:
