@@ -83,6 +83,23 @@ async def test_after_the_grace_bodies_are_stopped_and_settled(
     assert nodes(horae) == []
 
 
+async def test_the_log_says_how_long_it_was_waited_for_a_body(
+    horae: Horae, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = asyncio.Event()
+
+    @horae.job
+    async def endless() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with running_node(horae, grace=timedelta(seconds=0.2), timing=SHORT) as node:
+        await horae.aio.jobs.start(endless)
+        await until_set(begun)
+        node.stop()
+    assert "1 job did not end within 0.2 s" in caplog.messages
+
+
 @pytest.mark.parametrize("kind", ["thread", "coroutine"])
 async def test_a_body_that_ignores_every_order_does_not_keep_the_node(
     horae: Horae, kind: str

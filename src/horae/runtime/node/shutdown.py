@@ -79,4 +79,4 @@ class Shutdown:
                     await self.signals.emptied.wait()
         except TimeoutError:
             running = counted(len(self.worker.running), "job")
-            log.warning("%s did not end within %g s", running, seconds)
+            log.warning("%s did not end within %g s", running, round(seconds, 1))
