@@ -27,6 +27,8 @@ from tests.harness.nodes import running_node, until
 
 LARGEST: Final = 2**63 - 1
 LONG: Final = "1" * 5000
+DEEP: Final = "[" * 100_000
+DEEPLY_NESTED: Final = ("calendar_days", "limits", "overrides", "params", "rules", "tags")
 # What somebody may have written into a row, past every CHECK; on PostgreSQL and on SQLite.
 BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
     "the largest lease": (f"lease = {LARGEST}", f"lease = {LARGEST}"),
@@ -189,6 +191,7 @@ BAD_VALUES: Final[dict[str, tuple[str | None, str]]] = {
     "declared values that are no JSON": (None, "overrides = '{'"),
     "limits of another kind": ("limits = '5'", "limits = '5'"),
     "days of another kind": ("calendar_days = '[5]'", "calendar_days = '[5]'"),
+    **{f"{name} that are too deep": (None, f"{name} = '{DEEP}'") for name in DEEPLY_NESTED},
 }
 
 

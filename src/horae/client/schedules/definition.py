@@ -115,7 +115,7 @@ def is_outdated(row: StoredSchedule, computed: Mapping[str, str | int | None]) -
     def parse(value: Any) -> Any:
         try:
             return json.loads(value) if isinstance(value, str) else value
-        except ValueError:  # what cannot be read is replaced
+        except (RecursionError, ValueError):  # what cannot be read is replaced
             return value
 
     return any(parse(getattr(row, name)) != parse(value) for name, value in computed.items())

@@ -23,6 +23,15 @@ from horae.guarded_log import guarded_log
 T = TypeVar("T")
 MOST_REMEMBERED: Final = 10_000
 """Maximum number of unreadable rows that are reported; more would only fill memory and the log."""
+# JSON that is nested too deeply ends in a `RecursionError`.
+_DAMAGED: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _KEYS: Final = ("id", "job_id", "schedule_id", "key", "name")
 log = guarded_log("horae.storage")
 
@@ -43,7 +52,7 @@ def readable(table: str, rows: Iterable[Any], make: Callable[[Any], T]) -> list[
     for row in rows:
         try:
             found.append(check_row(row, make))
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except _DAMAGED as error:
             _remember(table, _key(row), str(error))
     return found
 
@@ -74,7 +83,7 @@ def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
     """Convert one row; raises `UnreadableRow`."""
     try:
         return check_row(row, make)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except _DAMAGED as error:
         _remember(table, _key(row), str(error))
         raise UnreadableRow(table, _key(row), str(error)) from error
 

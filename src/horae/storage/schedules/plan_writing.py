@@ -247,7 +247,7 @@ def tags_of(stored: str | None) -> list[str]:
     """
     try:
         given = json.loads(stored or "[]")
-    except ValueError:
+    except (RecursionError, ValueError):
         return []
     is_list = isinstance(given, list) and all(isinstance(tag, str) for tag in given)
     return given if is_list else []

@@ -120,8 +120,15 @@ class UnreadableSchedule(InvalidRequest):
         self.schedule_id = row.id
 
 
-UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
-"""The errors that reading rules of another version may raise."""
+UNREADABLE: Final = (
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""The errors that reading rules of another version, or damaged ones, may raise."""
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
 _DURATIONS: Final = ("total_duration", "total_duration_failures")
