@@ -18,7 +18,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help dev test-fast install system test pytest test-nightly combinations fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
+.PHONY: help dev test-fast install system test pytest test-nightly combinations oldest fuzz lint docs check demo demo-celery bench bench-peers first-view soak faults model simulate ablations screenshots web web-check dist changelog lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,15 @@ combinations: install system ## Run the tests that start jobs, behind PgBouncer,
 	@TEST_BEHIND=pgbouncer $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/storage tests/client tests/audit $(ARGS)
 	@TEST_WITH=redis $(BIN)/python -m pytest -n 2 --dist loadfile -m postgres tests/client tests/audit tests/runtime $(ARGS)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/contrib tests/runtime/test_dispatching.py $(ARGS)
+
+# pip always takes the newest versions. Old ones warn of what has become deprecated since, and what Alembic finds
+# in a database depends on what SQLAlchemy reads there.
+oldest: install system ## Run the tests with the oldest versions that pyproject.toml allows (ARGS="-k cron" selects some)
+	test -x .venv/oldest/bin/uv || { $(PYTHON) -m venv .venv/oldest && .venv/oldest/bin/python -m pip install --quiet uv; }
+	.venv/oldest/bin/uv pip install --quiet --python .venv/oldest --resolution lowest-direct --editable '.[all,test]'
+	.venv/oldest/bin/python -m pytest -n 3 --dist loadfile -m "not slow" -W ignore::DeprecationWarning \
+		--deselect tests/storage/test_migrations.py::test_alembic_finds_no_difference_from_the_table_definitions \
+		$(addprefix tests/,alerts api audit cli client contrib properties runtime schedules storage testing unit) $(ARGS)
 
 fuzz: install system ## Run each property test with EXAMPLES (1000) new random values (ARGS="-k cron" selects some)
 	@TEST_FUZZ=$(or $(EXAMPLES),1000) $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 3600 --randomly-seed default $(ARGS)

@@ -189,7 +189,9 @@ async def test_a_result_that_cannot_be_stored_fails_only_its_job(horae: Horae, k
         assert len((await horae.aio.jobs.list()).jobs) == 2
 
 
-@pytest.mark.parametrize("text", ["a\x00b", "\ud800", "x" * 1_000_000])
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "\ud800", "x" * 1_000_000], ids=["NUL", "surrogate", "huge"]
+)
 async def test_an_error_with_any_text_fails_its_job(horae: Horae, text: str) -> None:
     @horae.job
     def fail() -> None:
