@@ -29,7 +29,7 @@ from horae import Horae, errors  # noqa: E402 - found by the line above
 from horae.api import dependencies, metrics  # noqa: E402
 from horae.api.problems import RESPONSES  # noqa: E402
 from horae.api.resources import RESOURCE_ROUTERS, groups  # noqa: E402
-from horae.client.jobs import jobs  # noqa: E402
+from horae.client.jobs import job_starts  # noqa: E402
 from horae.domain.jobs import KeepLogs, log_lines  # noqa: E402
 from horae.domain.jobs import query as query_rules  # noqa: E402
 from horae.domain.names import LONGEST_NAME  # noqa: E402
@@ -63,7 +63,7 @@ NUMBERS: Final[Mapping[str, int]] = {
     "longest_line": log_lines.LONGEST_LINE,
     "longest_query": query_rules.MOST_CHARACTERS,
     "most_compared": uniqueness.MOST_COMPARED,
-    "most_created_at_once": jobs.MOST_AT_ONCE,
+    "most_created_at_once": job_starts.ATOMIC,
     "most_in_batch": declaration.MOST_IN_BATCH,
     "most_members_over_http": groups.MOST_MEMBERS,
     "most_parameter_values": plain_data.MOST_VALUES,
@@ -124,7 +124,7 @@ def _below(error: type[BaseException], depth: int) -> Iterator[tuple[int, type[B
 
 
 def _error_row(depth: int, error: type[BaseException]) -> str:
-    meaning = " ".join(inspect.getdoc(error).split()) if error.__doc__ else ""
+    meaning = " ".join((inspect.getdoc(error) or "").split()) if error.__doc__ else ""
     found = next((RESPONSES[each] for each in error.__mro__ if each in RESPONSES), None)
     response = "" if found is None else f"{found[0]} `{found[1]}`"
     return f"| {'&emsp;' * depth}`{error.__name__}` | {meaning} | {response} |"
