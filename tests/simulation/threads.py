@@ -137,6 +137,9 @@ class RLock(Lock):
 
     reentrant = True
 
+    def _is_owned(self) -> bool:
+        return self._owner is not None and self._owner is world.current().lane
+
 
 _OUTSIDE: Any = object()
 
