@@ -36,9 +36,9 @@ SETTLING: Final = 2.0
 
 REGISTER: Final = """
 INSERT INTO horae_schedules (name, module, job_type, trigger_kind, trigger, timezone, queue, priority, rules, enabled,
-    partition, state, next_start, last_tick, created_at)
+    partition, state, next_start, last_tick, created_at, updated_at)
 SELECT 's' || n, '', 'begin', 'cron', :cron, 'UTC', 'default', 0,
-    CAST(replace(:rules, '#', 's' || n) AS {json}), TRUE, n % {partitions}, 'idle', {due}, {now}, {now}
+    CAST(replace(:rules, '#', 's' || n) AS {json}), TRUE, n % {partitions}, 'idle', {due}, {now}, {now}, {now}
 FROM (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)
       SELECT n FROM numbers) AS generated
 """
