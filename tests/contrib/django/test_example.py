@@ -18,12 +18,17 @@ EXAMPLE: Final = ROOT / "examples" / "django"
 
 def manage(folder: Path, *arguments: str, **variables: str) -> str:
     """Run a command of the project; raises AssertionError with its output if it fails."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **variables}
+    return run_in(folder, "manage.py", *arguments, **variables)
+
+
+def run_in(folder: Path, *arguments: str, **variables: str) -> str:
+    """Run Python with these arguments; raises AssertionError with its output if it fails."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     environment.pop("DJANGO_SETTINGS_MODULE", None)
     ran = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
-        env=environment,
+        env={**environment, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -44,6 +49,23 @@ def test_its_tests_pass_on_a_file(bookshop: Path) -> None:
     # Django 5.2 cannot share its tests with processes of a fork server, which Python 3.14 starts.
     if sys.version_info < (3, 14) or django.VERSION >= (6,):
         assert "Ran 6 tests" in manage(bookshop, "test", "--parallel", "2")
+    assert sorted(path.name for path in bookshop.iterdir()) == before
+
+
+SPAWNING: Final = """
+import multiprocessing
+from django.core.management import execute_from_command_line
+multiprocessing.set_start_method("spawn")
+execute_from_command_line(["manage.py", "test", "--parallel", "2"])
+"""
+
+
+def test_its_tests_pass_in_processes_that_are_not_forked(bookshop: Path) -> None:
+    """As on macOS, and with Python 3.14: Django would read the copies of the database into memory there."""
+    before = sorted(path.name for path in bookshop.iterdir())
+    assert "Ran 6 tests" in run_in(
+        bookshop, "-c", SPAWNING, DJANGO_SETTINGS_MODULE="bookshop.settings"
+    )
     assert sorted(path.name for path in bookshop.iterdir()) == before
 
 
