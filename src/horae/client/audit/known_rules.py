@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from horae.client.audit.finding import Audit
 from horae.client.changes import KEEP
 from horae.domain.schedules import Rules
-from horae.storage.engine import EARLIEST
+from horae.storage.engine import EARLIEST, ROW_ERRORS
 from horae.storage.operations import invariants
-from horae.storage.schedules import UNREADABLE, rules_from
+from horae.storage.schedules import rules_from
 
 ONE_CHANGE: Final = timedelta(seconds=1)
 """Longest time between the moments of one change: its audit entry is written after its rows."""
@@ -65,7 +65,7 @@ class RuleChanges:
             rules: Rules | None = rules_from(
                 row.trigger_kind, row.trigger, row.timezone, json.dumps(row.rules)
             )
-        except UNREADABLE:
+        except ROW_ERRORS:
             rules = None
         changes = [self.alterations.get(row.name), self.alterations.get(str(row.id))]
         if row.deployment_id is not None:

@@ -84,6 +84,7 @@ from horae.storage.engine.sqlite import (
 from horae.storage.engine.statement_watch import watched_statements
 from horae.storage.engine.threads import Threads, set_error, set_result
 from horae.storage.engine.unreadable_rows import (
+    ROW_ERRORS,
     UNREADABLE,
     check_kinds,
     kinds_of,
@@ -122,6 +123,7 @@ __all__ = [
     "MOST_VERSIONS",
     "NUMBERED_ONCE",
     "POSTGRESQL",
+    "ROW_ERRORS",
     "SEES_COMMITTED",
     "SQLITE",
     "UNREADABLE",

@@ -23,8 +23,7 @@ from horae.guarded_log import guarded_log
 T = TypeVar("T")
 MOST_REMEMBERED: Final = 10_000
 """Maximum number of unreadable rows that are reported; more would only fill memory and the log."""
-# JSON that is nested too deeply ends in a `RecursionError`.
-_DAMAGED: Final = (
+ROW_ERRORS: Final = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -32,6 +31,9 @@ _DAMAGED: Final = (
     TypeError,
     ValueError,
 )
+"""The errors that reading the values of a damaged row may raise, or of one of another version; JSON
+that is nested too deeply raises a `RecursionError`.
+"""
 _KEYS: Final = ("id", "job_id", "schedule_id", "key", "name")
 log = guarded_log("horae.storage")
 
@@ -52,7 +54,7 @@ def readable(table: str, rows: Iterable[Any], make: Callable[[Any], T]) -> list[
     for row in rows:
         try:
             found.append(check_row(row, make))
-        except _DAMAGED as error:
+        except ROW_ERRORS as error:
             _remember(table, _key(row), str(error))
     return found
 
@@ -83,7 +85,7 @@ def read(table: str, row: Any, make: Callable[[Any], T]) -> T:
     """Convert one row; raises `UnreadableRow`."""
     try:
         return check_row(row, make)
-    except _DAMAGED as error:
+    except ROW_ERRORS as error:
         _remember(table, _key(row), str(error))
         raise UnreadableRow(table, _key(row), str(error)) from error
 
@@ -109,7 +111,7 @@ def check_kinds(values: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
     """Raise ValueError for a value of another type: SQLite stores any type in any column."""
     for name, kind in kinds.items():
         if not isinstance(values[name], kind):
-            # `readable` treats a ValueError as a damaged row
+            # `readable` treats a ValueError as a damaged row.
             raise ValueError(f"its {name} is a {type(values[name]).__name__}")  # noqa: TRY004
 
 

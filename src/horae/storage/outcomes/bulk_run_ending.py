@@ -27,12 +27,13 @@ from horae.domain.schedules import NEXT_STATE, ScheduleEvent, ScheduleState, lea
 from horae.storage.engine import (
     MOST_RUNS,
     MOST_VERSIONS,
+    ROW_ERRORS,
     database_now,
     member_of,
     seconds_between,
 )
 from horae.storage.jobs import jobs
-from horae.storage.schedules import UNREADABLE, rules_from, schedule_statistics, schedules
+from horae.storage.schedules import rules_from, schedule_statistics, schedules
 
 LOCK: Final = (
     select(
@@ -126,6 +127,6 @@ def _keeps_plan(row: Any) -> bool:
         return False
     try:
         rules = rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules)
-    except UNREADABLE:
+    except ROW_ERRORS:
         return False
     return leaves_plan_alone(rules, row.last_tick, row.next_start, row.now)

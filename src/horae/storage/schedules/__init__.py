@@ -23,7 +23,6 @@ from horae.storage.schedules.plan_writing import (
 )
 from horae.storage.schedules.reading import OpenRuns, ScheduleFilter, ids_by_name
 from horae.storage.schedules.rows import (
-    UNREADABLE,
     FailedRun,
     StoredSchedule,
     UnreadableSchedule,
@@ -40,7 +39,6 @@ from horae.storage.schedules.waiting_runs import waiting_reasons
 
 __all__ = [
     "JITTER",
-    "UNREADABLE",
     "AppliedPlan",
     "Deployment",
     "FailedRun",

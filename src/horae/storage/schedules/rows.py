@@ -24,6 +24,7 @@ from horae.domain.schedules import (
 )
 from horae.domain.times import Interval
 from horae.errors import InvalidRequest
+from horae.storage.engine import ROW_ERRORS
 
 
 class StoredSchedule(NamedTuple):
@@ -120,15 +121,6 @@ class UnreadableSchedule(InvalidRequest):
         self.schedule_id = row.id
 
 
-UNREADABLE: Final = (
-    AttributeError,
-    LookupError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""The errors that reading rules of another version, or damaged ones, may raise."""
 STATISTICS: Final = tuple(field.name for field in fields(Statistics))
 _statistics: Final = attrgetter(*STATISTICS)
 _DURATIONS: Final = ("total_duration", "total_duration_failures")
@@ -194,7 +186,7 @@ def rules_of(row: StoredSchedule) -> Rules:
     """Return the rules of a stored schedule. Raises `UnreadableSchedule`."""
     try:
         return rules_from(row.trigger_kind, row.trigger, row.timezone, row.rules, row.calendar_days)
-    except UNREADABLE as error:
+    except ROW_ERRORS as error:
         raise UnreadableSchedule(row, error) from error
 
 
