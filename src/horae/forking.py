@@ -19,8 +19,8 @@ PATIENCE: Final = 1.0
 H = TypeVar("H", bound="HasLock")
 M = TypeVar("M")
 _of_the_parent: Final[list[object]] = []
-_built_in: Final = [os.getpid()]
-"""The process in which everything was built."""
+_known_process: Final = [os.getpid()]
+"""The process for which everything was built, or has begun again."""
 _noticing: Final = threading.Lock()
 
 
@@ -156,14 +156,14 @@ def _begin_in_child() -> None:
             thing.begin_in_child()
         except Exception as error:  # noqa: BLE001 - the other objects must be built anew as well
             sys.excepthook(type(error), error, error.__traceback__)
-    _built_in[0] = os.getpid()
+    _known_process[0] = os.getpid()
 
 
 def _notice_fork() -> None:
     """Begin again in a child that was forked without Python's hooks, as uWSGI forks its workers."""
-    if _built_in[0] != os.getpid():
+    if _known_process[0] != os.getpid():
         with _noticing:
-            if _built_in[0] != os.getpid():  # no other thread of the child has done so
+            if _known_process[0] != os.getpid():  # no other thread of the child has done so
                 _begin_in_child()
 
 

@@ -124,7 +124,7 @@ def share_sessions() -> None:
     os.register_at_fork(after_in_child=KEPT.leave_to_parent)
 
 
-def _connect(cls: type[Any], /, conninfo: str = "", **_of_old_drivers: Any) -> PQGenConn[Any]:
+def _connect(cls: type[Any], /, conninfo: str = "", **_options: Any) -> PQGenConn[Any]:
     session = KEPT.take(conninfo)
     if session is None:
         session = yield from generators.connect(conninfo)

@@ -41,10 +41,7 @@ from horae.errors import (
 )
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.storage.engine import (
-    Database,
-    Reads,
-)
+from horae.storage.engine import Database, Reads
 from horae.storage.jobs import JobFilter, PastAttempt, logs, reading
 from horae.storage.jobs.groups import groups
 from horae.storage.jobs.limits import weight_of

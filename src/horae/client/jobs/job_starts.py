@@ -40,28 +40,12 @@ from horae.client.jobs.creating import (
 )
 from horae.client.jobs.job_reads import JobLimits, JobReads
 from horae.client.jobs.typed_starts import Within, typed_start
-from horae.domain.jobs import (
-    EVERYBODY,
-    Claim,
-    Group,
-    GroupId,
-    Job,
-    JobId,
-    OnFailure,
-    Whose,
-)
+from horae.domain.jobs import EVERYBODY, Claim, Group, GroupId, Job, JobId, OnFailure, Whose
 from horae.domain.names import owner_id
-from horae.errors import (
-    InvalidRequest,
-)
+from horae.errors import InvalidRequest
 from horae.live import LiveStore
 from horae.quoting import quoted
-from horae.storage.engine import (
-    Database,
-    SameDatabase,
-    conflicts_as_busy,
-    repeatable,
-)
+from horae.storage.engine import Database, SameDatabase, conflicts_as_busy, repeatable
 from horae.storage.engine.after_commit import after_commit
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups

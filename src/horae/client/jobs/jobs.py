@@ -51,11 +51,7 @@ from horae.errors import (
 )
 from horae.live import LiveStore
 from horae.sentences import SentenceCode
-from horae.storage.engine import (
-    Database,
-    Reads,
-    read_clock,
-)
+from horae.storage.engine import Database, Reads, read_clock
 from horae.storage.jobs import JobFilter, owed_hooks, reading, rescheduling
 from horae.storage.jobs.search import bulk, searching
 from horae.storage.outcomes import deletion

@@ -27,7 +27,7 @@ def prepare_for_tests(application: DjangoHorae) -> None:
     def use_file_of_clone(worker: int) -> None:
         if creation.is_in_memory_db(wrapper.settings_dict["NAME"]):
             use_clone(worker)
-        else:  # Django reads it into memory in a process that was not forked
+        else:  # in a process that was not forked, Django would read the file into memory
             wrapper.settings_dict.update(creation.get_test_db_clone_settings(str(worker)))
             wrapper.close()
 

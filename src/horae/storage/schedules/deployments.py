@@ -7,13 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, RowMapping, Select, bindparam, insert, select, update
 
 from horae.domain.storable import is_storable
-from horae.storage.engine import (
-    check_kinds,
-    database_now,
-    kinds_of,
-    lock,
-    readable,
-)
+from horae.storage.engine import check_kinds, database_now, kinds_of, lock, readable
 from horae.storage.schedules.tables import deployments, schedules
 
 
