@@ -167,8 +167,8 @@ class ScheduleFilter:
 
 @dataclass(frozen=True, slots=True)
 class OpenRuns:
-    """The number of a schedule's open runs, when the latest begun one of them began, and whether
-    all of them are pending.
+    """The number of a schedule's open runs, when the last one that has begun did so, and whether
+    none has begun.
     """
 
     count: int
