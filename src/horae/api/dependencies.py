@@ -44,7 +44,12 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
         )
         actor = None
     if actor is None:
-        raise _not_logged_in(services)
+        if services.custom_authenticate is None:
+            raise NotAuthenticated("authentication required", SentenceCode.REFUSED_NOT_LOGGED_IN)
+        raise NotAuthenticated(
+            "log in to the application, which authenticates the users of Horae",
+            SentenceCode.REFUSED_NOT_LOGGED_IN_THERE,
+        )
     if not isinstance(actor, Actor):
         raise Misconfigured(
             f"the application's authenticate function returned a {type(actor).__qualname__},"
@@ -53,15 +58,6 @@ async def actor_of(request: Request, services: ServicesHere) -> Actor:
     request.state.actor = actor
     note_channel(request)
     return actor
-
-
-def _not_logged_in(services: Services) -> NotAuthenticated:
-    if services.custom_authenticate is None:
-        return NotAuthenticated("authentication required", SentenceCode.REFUSED_NOT_LOGGED_IN)
-    return NotAuthenticated(
-        "log in to the application, which authenticates the users of Horae",
-        SentenceCode.REFUSED_NOT_LOGGED_IN_THERE,
-    )
 
 
 Authenticated = Annotated[Actor, Depends(actor_of)]

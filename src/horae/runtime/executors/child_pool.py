@@ -180,10 +180,11 @@ class ChildPool:
 
     async def _await_start(self, child: ChildProcess) -> None:
         limits = self._limits
+        too_late = f"it was not ready within {limits.give_up_after:g} s"
         watches = [
             self._loop.call_later(limits.slow_start, self._note_slow),
             self._loop.call_later(limits.start_within, self._note_late, child),
-            self._loop.call_later(limits.give_up_after, self._give_up, child),
+            self._loop.call_later(limits.give_up_after, child.give_up, too_late),
         ]
         slow_at = self._loop.time() + limits.slow_start
         try:
@@ -222,9 +223,6 @@ class ChildPool:
         """Let jobs that wait be handed back: they may run elsewhere before the child is ready."""
         child.is_late = True
         self._serve_turns()
-
-    def _give_up(self, child: ChildProcess) -> None:
-        child.give_up(f"it was not ready within {self._limits.give_up_after:g} s")
 
     def _keep(self, child: ChildProcess) -> None:
         self._idle[child] = self._loop.call_later(self._limits.idle_for, self._retire, child)

@@ -113,7 +113,8 @@ class Sweeper:
         self._suspected = self._suspicion.is_set() or self._again or self._unremoved > 0
 
     async def _round(self) -> None:
-        self._remove_journals()
+        while self._kept_journals and self._kept_journals[0][0] <= time.monotonic():
+            self._journals.remove(self._kept_journals.popleft()[1])
         self._rounds_without_look += 1
         self._rounds_without_limits += 1
         routine = self._rounds_without_look >= self._timing.look_every * self._pace()
@@ -204,11 +205,6 @@ class Sweeper:
             self._kept_journals.append((time.monotonic() + self._timing.journal_kept, node))
         # Some of their jobs are still locked.
         self._unremoved = sum(death.certain for node, death in dead.items() if node not in removed)
-
-    def _remove_journals(self) -> None:
-        """Remove the journals that have been kept for long enough."""
-        while self._kept_journals and self._kept_journals[0][0] <= time.monotonic():
-            self._journals.remove(self._kept_journals.popleft()[1])
 
     def _rescue_batch(
         self,

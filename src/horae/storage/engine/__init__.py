@@ -91,6 +91,7 @@ from horae.storage.engine.unreadable_rows import (
     read,
     readable,
     readable_page,
+    row_reader,
 )
 from horae.storage.engine.url import driver_arguments, file_of, missing_file, normalised, shown
 from horae.storage.engine.value_limits import (
@@ -198,6 +199,7 @@ __all__ = [
     "readable_page",
     "reason_of",
     "repeatable",
+    "row_reader",
     "seconds_after",
     "seconds_ago",
     "seconds_between",

@@ -115,6 +115,19 @@ def check_kinds(values: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
             raise ValueError(f"its {name} is a {type(values[name]).__name__}")  # noqa: TRY004
 
 
+def row_reader(
+    make: Callable[..., T], columns: Iterable[Column[Any]]
+) -> Callable[[Mapping[str, Any]], T]:
+    """Return a function that calls `make` with the values of a row, or raises ValueError."""
+    kinds = kinds_of(columns)
+
+    def read_row(row: Mapping[str, Any]) -> T:
+        check_kinds(row, kinds)
+        return make(**row)
+
+    return read_row
+
+
 def count_by_table() -> Mapping[str, int]:
     """Return the number of unreadable rows that this process has found in each table."""
     with _lock:

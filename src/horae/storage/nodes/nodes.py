@@ -30,13 +30,12 @@ from horae.domain.jobs import NODE_DIED_NOTE, NodeId
 from horae.storage.engine import (
     PerDatabase,
     RawStatement,
-    check_kinds,
     database_now,
     insert,
-    kinds_of,
     member_of,
     raw_statement,
     readable,
+    row_reader,
     seconds_from_now,
     seconds_since,
 )
@@ -189,7 +188,7 @@ VIEW: Final[Select[Any]] = select(
     _lock_free.label("lock_free"),
     _running.label("running"),
 ).order_by(nodes.c.started_at, nodes.c.id)
-_KINDS: Final = kinds_of(nodes.c)
+_read: Final = row_reader(NodeView, nodes.c)
 REMOVE: Final = delete(nodes).where(member_of(nodes.c.id, "ids")).returning(nodes.c.id)
 _has_jobs = select(jobs.c.id).where(jobs.c.node_id == nodes.c.id).exists()
 _LIFE: Final = (nodes.c.id, nodes.c.name, nodes.c.host, nodes.c.pid, nodes.c.started_at)
@@ -261,13 +260,7 @@ def helper_statements(record: NodeRecord, channel: str, news: str) -> HelperStat
 
 def view(connection: Connection) -> list[NodeView]:
     """Return all nodes, the oldest first."""
-    return readable(nodes.name, connection.execute(VIEW).mappings(), _node)
-
-
-def _node(row: Mapping[str, Any]) -> NodeView:
-    """Return the node of a row. Raises ValueError for a value that no node has written."""
-    check_kinds(row, _KINDS)
-    return NodeView(**row)
+    return readable(nodes.name, connection.execute(VIEW).mappings(), _read)
 
 
 def remove(connection: Connection, ids: Collection[NodeId]) -> set[NodeId]:

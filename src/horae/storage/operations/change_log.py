@@ -21,11 +21,10 @@ from sqlalchemy import (
 
 from horae.storage.engine import (
     Instant,
-    check_kinds,
     database_now,
-    kinds_of,
     member_of,
     readable_page,
+    row_reader,
     seconds_ago,
 )
 from horae.storage.operations.change_log_tables import change_log
@@ -75,7 +74,7 @@ class ChangeFilter:
 EVERY_CHANGE: Final = ChangeFilter()
 
 ADD: Final = insert(change_log).values(at=database_now()).returning(change_log.c.id)
-_KINDS: Final = kinds_of(change_log.c)
+_read: Final = row_reader(ChangeEntry, change_log.c)
 _entries = select(*(change_log.c[field.name] for field in fields(ChangeEntry)))
 LATEST: Final = (
     _entries.where(
@@ -143,16 +142,11 @@ def page(
     return readable_page(
         change_log.name,
         fetch,
-        _entry,
+        _read,
         start=before,
         place=lambda row: row["id"],
         limit=limit,
     )
-
-
-def _entry(row: RowMapping) -> ChangeEntry:
-    check_kinds(row, _KINDS)
-    return ChangeEntry(**row)
 
 
 def _wanted(which: ChangeFilter) -> Select[Any]:

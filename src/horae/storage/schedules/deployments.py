@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from horae.domain.storable import is_storable
-from horae.storage.engine import check_kinds, database_now, kinds_of, lock, readable
+from horae.storage.engine import database_now, lock, readable, row_reader
 from horae.storage.schedules.tables import deployments, schedules
 
 
@@ -31,7 +31,7 @@ CURRENT: Final = _of_module.where(deployments.c.ended_at.is_(None))
 _same_schema = _of_module.where(deployments.c.schema_hash == bindparam("schema_hash"))
 WITH_SCHEMA: Final = _same_schema.order_by(deployments.c.id.desc()).limit(1)
 BY_KEY: Final = select(deployments).where(deployments.c.key == bindparam("key"))
-_KINDS: Final = kinds_of(deployments.c)
+_read: Final = row_reader(Deployment, deployments.c)
 LIST: Final = select(deployments).order_by(deployments.c.id.desc())
 TYPES: Final = (
     select(schedules.c.deployment_id, schedules.c.job_type)
@@ -68,12 +68,7 @@ def by_key(connection: Connection, key: str) -> Deployment | None:
 
 def page(connection: Connection) -> list[Deployment]:
     """Return all deployments, the newest first."""
-    return readable(deployments.name, connection.execute(LIST).mappings(), _deployment)
-
-
-def _deployment(row: RowMapping) -> Deployment:
-    check_kinds(row, _KINDS)
-    return Deployment(**row)
+    return readable(deployments.name, connection.execute(LIST).mappings(), _read)
 
 
 def types(connection: Connection) -> dict[int, list[str]]:
