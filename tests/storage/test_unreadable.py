@@ -276,6 +276,56 @@ def test_values_of_another_type_than_their_columns_hide_no_other_row(horae: Hora
     assert horae.deployments.list() == []
 
 
+OF_ANOTHER_TYPE: Final = (
+    "horae_deployments.created_at",
+    "horae_deployments.key",
+    "horae_groups.total",
+    "horae_job_attempts.attempt",
+    "horae_jobs.attempt",
+    "horae_jobs.queue",
+    "horae_jobs.state",
+    "horae_jobs.type",
+    "horae_limits.name",
+    "horae_queues.concurrency_limit",
+    "horae_queues.name",
+    "horae_schedule_statistics.total_duration",
+    "horae_schedule_statistics.total_runs",
+    "horae_schedules.name",
+    "horae_schedules.priority",
+)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("place", OF_ANOTHER_TYPE)
+async def test_a_value_of_another_type_fails_no_page_and_no_audit(horae: Horae, place: str) -> None:
+    @horae.job(max_count=None, limits=[Limit(concurrency=5)])
+    def work() -> None: ...
+
+    @horae.every("1h")
+    def hourly() -> None: ...
+
+    horae.deploy()
+    group = horae.jobs.start_group([work, work], then=work)
+    async with running_node(horae):
+        await horae.aio.jobs.wait_for_group(group.id, timeout="6s")
+        await horae.aio.jobs.wait(horae.schedules.run_now("hourly"), timeout="6s")
+    horae.jobs.start_many(work, [{}] * 2)
+    for name in ("default", "other"):
+        horae.queues.limit(name, 7)
+    table, column = place.split(".")
+    spoil(horae, table, f"{column} = x'ff'", f"rowid = (SELECT max(rowid) FROM {table})")
+    client = client_of(application_of(horae), "root")
+    statuses = {
+        path: (await client.get(path)).status_code
+        for path in (
+            *("/metrics", "/api/overview/", "/api/errors/", "/api/queues/", "/api/limits/"),
+            *("/api/jobs/", "/api/schedules/", "/api/deployments/", "/api/nodes/"),
+        )
+    }
+    assert {path: status for path, status in statuses.items() if status != 200} == {}
+    assert horae.audit().checked["jobs"] > 0
+
+
 BAD_SCHEDULES: Final[dict[str, tuple[str, str]]] = {
     "the largest version": ("horae_schedules", "version = 2147483647"),
     "the most runs": (

@@ -14,7 +14,7 @@ from functools import partial
 from types import NoneType
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Column, Integer, String
+from sqlalchemy import ColumnElement, Float, Integer, String
 from typing_extensions import override
 
 from horae.errors import UnreadableRow
@@ -98,12 +98,13 @@ def check_row(row: Any, make: Callable[[Any], T]) -> T:
     return make(row)
 
 
-def kinds_of(columns: Iterable[Column[Any]]) -> dict[str, tuple[type, ...]]:
-    """Return the types that texts and whole numbers of these columns have in Python."""
+def kinds_of(columns: Iterable[ColumnElement[Any]]) -> dict[str, tuple[type, ...]]:
+    """Return the types that texts and numbers of these columns have in Python."""
     return {
-        column.name: (column.type.python_type, *([NoneType] if column.nullable else []))
+        # An integer in a column of floats is fine, and one in a column of texts becomes a text.
+        str(column.key): (column.type.python_type, int, NoneType)
         for column in columns
-        if isinstance(column.type, Integer | String)
+        if isinstance(column.type, Float | Integer | String)
     }
 
 
@@ -116,7 +117,7 @@ def check_kinds(values: Any, kinds: Mapping[str, tuple[type, ...]]) -> None:
 
 
 def row_reader(
-    make: Callable[..., T], columns: Iterable[Column[Any]]
+    make: Callable[..., T], columns: Iterable[ColumnElement[Any]]
 ) -> Callable[[Mapping[str, Any]], T]:
     """Return a function that calls `make` with the values of a row, or raises ValueError."""
     kinds = kinds_of(columns)

@@ -13,7 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from horae.domain.jobs import REPORTED, Job, JobState
 from horae.errors import DatabaseUnavailable, Unavailable
-from horae.storage.engine import database_now, readable, reason_of, seconds_since
+from horae.storage.engine import (
+    database_now,
+    readable,
+    reason_of,
+    row_reader,
+    seconds_since,
+)
 from horae.storage.jobs import COLUMNS, IS_HELD, IS_READY, WAITS_FOR_LIMIT, job_from, jobs
 
 
@@ -145,6 +151,7 @@ DUE_WORK: Final = (
     .group_by(_due.c.queue, _due.c.type)
     .order_by(_due.c.queue, _due.c.type)
 )
+_read_due: Final = row_reader(DueWork, DUE_WORK.selected_columns)
 WRITE_NOTHING: Final = delete(jobs).where(false())
 STARTED: Final = (
     select(*COLUMNS)
@@ -183,7 +190,7 @@ def journal_mode(connection: Connection) -> str:
 
 def due_work(connection: Connection) -> list[DueWork]:
     """Return the due jobs that have not begun, by queue and type."""
-    return [DueWork(**row) for row in connection.execute(DUE_WORK).mappings()]
+    return readable(jobs.name, connection.execute(DUE_WORK).mappings(), _read_due)
 
 
 def find_started(connection: Connection) -> list[Job]:

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import FAILED_OUTCOMES, Failure, JobState
-from horae.storage.engine import PerDatabase, readable, seconds_ago
+from horae.storage.engine import PerDatabase, readable, row_reader, seconds_ago
 from horae.storage.jobs import IS_FAILED_ATTEMPT, WAS_RETRIED, job_attempts, jobs
 from horae.storage.schedules.tables import deployments
 
@@ -113,11 +113,12 @@ PERIOD: Final = select(
     select(func.count()).select_from(_failed_attempts).scalar_subquery(),
 )
 DEPLOYED: Final = (
-    select(deployments.c.key, deployments.c.module, deployments.c.created_at)
+    select(deployments.c.key, deployments.c.module, deployments.c.created_at.label("at"))
     .where(deployments.c.created_at > _since)
     .order_by(deployments.c.created_at.desc())
     .limit(100)
 )
+_read_deployment: Final = row_reader(RecentDeployment, DEPLOYED.selected_columns)
 
 
 def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures:
@@ -139,4 +140,5 @@ def read(connection: Connection, seconds: float, limit: int = 5_000) -> Failures
 
 def deployed(connection: Connection, seconds: float) -> list[RecentDeployment]:
     """Return what was deployed in the last `seconds`, the latest first."""
-    return [RecentDeployment(*row) for row in connection.execute(DEPLOYED, {"seconds": seconds})]
+    rows = connection.execute(DEPLOYED, {"seconds": seconds}).mappings()
+    return readable(deployments.name, rows, _read_deployment)

@@ -1,6 +1,8 @@
 """The rows that `horae audit` checks against invariants, streamed within one snapshot."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -19,7 +21,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobState, TimeLimit, WaitsFor
-from horae.storage.engine import UNREADABLE, Instant
+from horae.storage.engine import Instant, check_kinds, check_row, kinds_of
 from horae.storage.jobs import (
     HAS_ENDED,
     IS_HELD,
@@ -424,5 +426,8 @@ def stream(
     connection: Connection, statement: Select[*tuple[Any, ...]], **values: Any
 ) -> Iterator[Row[Any]]:
     """Yield the rows of a statement in batches, without unreadable rows (see `doctor`)."""
-    rows = connection.execute(statement, values, execution_options={"yield_per": BATCH})
-    return (row for row in rows if not any(value is UNREADABLE for value in row))
+    kinds = kinds_of(statement.selected_columns)
+    for row in connection.execute(statement, values, execution_options={"yield_per": BATCH}):
+        with suppress(ValueError):
+            check_row(row._mapping, partial(check_kinds, kinds=kinds))  # pyright: ignore[reportPrivateUsage]
+            yield row

@@ -9,7 +9,15 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, bindparam, case, cast, func, null, select, update
 
 from horae.domain.limits import LimitNumbers
-from horae.storage.engine import Json, database_now, insert, microseconds_now, readable
+from horae.storage.engine import (
+    Json,
+    check_kinds,
+    database_now,
+    insert,
+    kinds_of,
+    microseconds_now,
+    readable,
+)
 from horae.storage.jobs import WAITS_IN_LANE, buckets, jobs, lanes, queues
 from horae.storage.jobs.limit_tables import limits
 
@@ -65,6 +73,7 @@ VIEW: Final = (
     .select_from(limits.outerjoin(_held, _held.c.name == limits.c.name))
     .order_by(limits.c.name)
 )
+_KINDS: Final = kinds_of(VIEW.selected_columns)
 OF_QUEUES: Final = select(queues.c.name, queues.c.limits).where(queues.c.limits.is_not(None))
 SETTINGS: Final = select(limits.c.declared, limits.c.changed).where(
     limits.c.name == bindparam("limit_name")
@@ -100,6 +109,7 @@ def view(connection: Connection) -> list[LimitView]:
     """Return every limit that a job was created under, or that was changed, by name."""
 
     def limit(row: Mapping[str, Any]) -> LimitView:
+        check_kinds(row, _KINDS)
         given: dict[str, Any] = dict(row)
         for name in ("declared", "changed"):
             given[name] = None if row[name] is None else LimitNumbers.from_json(row[name])

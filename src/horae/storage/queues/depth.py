@@ -2,12 +2,20 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, union, union_all
 
 from horae.domain.jobs import JobState, WaitsFor
-from horae.storage.engine import database_now, seconds_ago, seconds_from_now, seconds_since
+from horae.storage.engine import (
+    database_now,
+    readable,
+    row_reader,
+    seconds_ago,
+    seconds_from_now,
+    seconds_since,
+)
 from horae.storage.jobs import (
     IS_HELD,
     IS_READY,
@@ -69,9 +77,9 @@ WAITING_LONG: Final = (
     select(
         jobs.c.queue,
         jobs.c.type,
-        buckets.c.limit_name,
-        func.count(),
-        func.max(seconds_since(jobs.c.run_at)),
+        buckets.c.limit_name.label("limit"),
+        func.count().label("count"),
+        func.max(seconds_since(jobs.c.run_at)).label("oldest"),
     )
     .select_from(
         jobs.outerjoin(lanes, lanes.c.id == jobs.c.lane_id).outerjoin(
@@ -87,6 +95,7 @@ WAITING_LONG: Final = (
     .group_by(jobs.c.queue, jobs.c.type, buckets.c.limit_name)
 )
 _lately = jobs.c.started_at > seconds_ago("seconds")
+_read: Final = row_reader(DueJobs, [jobs.c.queue, jobs.c.type])
 CLAIMED: Final = union(
     select(jobs.c.queue).where(IS_HELD, _lately),
     select(jobs.c.queue).where(jobs.c.finished_at > seconds_ago("seconds"), _lately),
@@ -117,22 +126,20 @@ def due_jobs(connection: Connection) -> list[DueJobs]:
     for place, (count, oldest) in lane_depth.startable(connection).items():
         before, longest = found.get((*place, False), (0, 0.0))
         found[*place, False] = before + count, max(longest, oldest)
-    return [
-        DueJobs(queue=queue, type=kind, count=count, oldest=oldest, sent=sent)
-        for (queue, kind, sent), (count, oldest) in sorted(found.items())
+    rows = [
+        {"queue": queue, "type": kind, "count": count, "oldest": oldest, "sent": sent}
+        for (queue, kind, sent), (count, oldest) in found.items()
     ]
+    due = readable(jobs.name, rows, _read)
+    return sorted(due, key=attrgetter("queue", "type", "sent"))
 
 
 def waiting_long(connection: Connection, seconds: float) -> list[DueJobs]:
     """Return the pending jobs that have been there, and due, for so long; also those that a limit
     holds back.
     """
-    return [
-        DueJobs(queue=queue, type=kind, count=count, oldest=oldest, limit=limit)
-        for queue, kind, limit, count, oldest in connection.execute(
-            WAITING_LONG, {"seconds": seconds}
-        )
-    ]
+    rows = connection.execute(WAITING_LONG, {"seconds": seconds}).mappings()
+    return readable(jobs.name, rows, _read)
 
 
 def claimed(connection: Connection, seconds: float) -> set[str]:

@@ -31,6 +31,7 @@ from horae.storage.engine import (
     insert,
     member_of,
     readable,
+    row_reader,
     seconds_since,
 )
 from horae.storage.jobs import (
@@ -194,6 +195,7 @@ VIEW: Final = (
     )
     .order_by(_names.c.name)
 )
+_read: Final = row_reader(QueueView, VIEW.selected_columns)
 
 
 def pause(connection: Connection, name: str, note: str | None) -> None:
@@ -279,8 +281,6 @@ def view(connection: Connection) -> list[QueueView]:
     """Return every queue with open jobs, a pause, a limit or a backend, by name."""
 
     def queue(row: Mapping[Any, Any]) -> QueueView:
-        paused = bool(row["everything_is_paused"])
-        values: dict[str, Any] = {**row, "everything_is_paused": paused}
-        return QueueView(**values)
+        return _read({**row, "everything_is_paused": bool(row["everything_is_paused"])})
 
     return readable(queues.name, connection.execute(VIEW).mappings(), queue)

@@ -32,7 +32,9 @@ from horae.storage.engine import (
     MOST_CONSECUTIVE,
     MOST_RUNS,
     MOST_VERSIONS,
+    check_kinds,
     database_now,
+    kinds_of,
     member_of,
     read,
     readable,
@@ -61,6 +63,7 @@ ALL: Final = select(*_COLUMNS).select_from(
     schedules.join(schedule_statistics, schedule_statistics.c.schedule_id == schedules.c.id)
 )
 """Schedules with their statistics, as `stored` reads them."""
+_KINDS: Final = kinds_of(ALL.selected_columns)
 BY_IDS: Final = ALL.where(member_of(schedules.c.id, "ids"))
 WITH_OPTIONS: Final = ALL.where(
     or_(
@@ -177,7 +180,8 @@ class OpenRuns:
 
 
 def stored(row: Row[Any]) -> StoredSchedule:
-    """Return a row of `ALL` as a value; raises ValueError for a number out of range."""
+    """Return a row of `ALL` as a value; raises ValueError for a value that it cannot have."""
+    check_kinds(row._mapping, _KINDS)  # pyright: ignore[reportPrivateUsage]
     made = StoredSchedule._make(row)
     if not all(
         abs(value) < most for value, most in zip(_bounded(made), _BOUNDS.values(), strict=True)
