@@ -303,6 +303,7 @@ def test_the_error_of_a_broken_module_names_the_line(
         ("./shop.py:app", "shop:app"),
         ("src/shop/jobs.py", "src.shop.jobs:horae"),
         ("src/shop:horae", "src.shop:horae"),
+        ("shop/__init__.py:app", "shop:app"),
     ],
 )
 def test_a_file_in_place_of_a_module_is_answered_with_the_module(

@@ -245,6 +245,19 @@ def test_what_is_no_application_is_refused() -> None:
         read_application(3, "shop:app")
 
 
+def test_a_broken_module_of_tasks_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_tasks.py").write_text("import json\nimport missing_library\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    app = Celery("shop", include=["broken_tasks"], set_as_current=False)
+    with pytest.raises(ConfigurationError, match="a module that shop:app includes") as caught:
+        read_application(app, "shop:app")
+    assert str(caught.value).endswith(
+        f"ModuleNotFoundError: No module named 'missing_library' at {tmp_path}/broken_tasks.py:2"
+    )
+
+
 def test_an_empty_application_is_written() -> None:
     app = Celery("empty", set_as_current=False)
     assert list(imported("empty_jobs", code_of(app)).horae.registry) == []

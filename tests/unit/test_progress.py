@@ -228,6 +228,7 @@ def test_a_bad_label_is_refused_and_nothing_counts(label: str) -> None:
         lambda: progress.finish(label),
         lambda: progress.track([1], label=label),
         lambda: progress.track_async(numbers(1), total=1, label=label),
+        lambda: progress.set(5, cast("str", 7)),
     ]
     for report in reports:
         with pytest.raises(InvalidLabel):

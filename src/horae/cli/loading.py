@@ -28,7 +28,8 @@ def find(reference: str) -> tuple[ModuleType, Any]:
     """Import a module, and return it with the object that `module:attribute` names in it."""
     module_name, _, attribute = reference.partition(":")
     if "/" in module_name or module_name.endswith(".py"):
-        as_module = module_name.removesuffix(".py").removeprefix("./").strip("/").replace("/", ".")
+        path = module_name.removesuffix(".py").removesuffix("/__init__").removeprefix("./")
+        as_module = path.strip("/").replace("/", ".")
         raise ConfigurationError(
             f"application {reference!r}: {module_name!r} is a file; write its module, as in"
             f" {as_module}:{attribute or 'horae'}"
@@ -60,13 +61,13 @@ def _import(name: str) -> ModuleType:
             raise ConfigurationError(
                 f"module {name!r} was not found in {here} or on Python's path"
             ) from error
-        raise ConfigurationError(_broken(name, error)) from error
+        raise ConfigurationError(import_problem(f"module {name!r}", error)) from error
     except Exception as error:  # the module of an application may raise anything
-        raise ConfigurationError(_broken(name, error)) from error
+        raise ConfigurationError(import_problem(f"module {name!r}", error)) from error
 
 
-def _broken(name: str, error: Exception) -> str:
-    # The line that the reader can change: of the application, if there is one.
+def import_problem(what: str, error: Exception) -> str:
+    """Return why a part of an application cannot be imported, with the line of its code."""
     where = ""
     if isinstance(error, SyntaxError) and error.filename is not None:
         where = f" at {error.filename}:{error.lineno}"
@@ -77,7 +78,7 @@ def _broken(name: str, error: Exception) -> str:
     if isinstance(error, ConfigurationError):  # often of the environment: the module may be right
         return f"{error}{where}"
     problem = error.msg if isinstance(error, SyntaxError) else error
-    return f"module {name!r} cannot be imported: {type(error).__name__}: {problem}{where}"
+    return f"{what} cannot be imported: {type(error).__name__}: {problem}{where}"
 
 
 def _instead(module: ModuleType) -> str:

@@ -184,6 +184,8 @@ def check_label(label: str) -> None:
     A label stands where a state would (the API shows it while a job runs), so the names of the
     states are reserved.
     """
+    if not isinstance(label, str):
+        raise InvalidLabel(f"label {label!r} is no text")
     if not label.strip():
         raise InvalidLabel("a label must not be empty")
     if len(label) > LONGEST_LABEL:

@@ -179,7 +179,8 @@ def _json_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
 
 
 _UNTYPED: Final = (
-    "a {} cannot be stored as it is, only as other JSON; annotate it with its type, or pass JSON"
+    "a {} cannot be stored as it is, only as other JSON; annotate it with its type alone,"
+    " or pass JSON"
 )
 
 

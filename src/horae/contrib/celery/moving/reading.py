@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from horae.cli.loading import import_problem
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.moving.crontabs import DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS, field_of
 from horae.contrib.celery.moving.described import ApplicationCode, EntryCode, TaskCode
@@ -46,7 +47,11 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
         raise ConfigurationError(
             f"{reference!r} is of type {type(app).__name__}, not a Celery application"
         )
-    app.loader.import_default_modules()  # modules of tasks, as a worker imports them
+    try:
+        app.loader.import_default_modules()  # modules of tasks, as a worker imports them
+    except Exception as error:  # they may raise anything
+        problem = import_problem(f"a module that {reference} includes", error)
+        raise ConfigurationError(problem) from error
     app.finalize()
     schedule = app.conf.beat_schedule or {}
     notes: list[str] = []
