@@ -291,7 +291,7 @@ _array: Any = (
     .table_valued("value", with_ordinality="position")
     .render_derived()
 )
-_list: Any = func.json_each(_batch).table_valued("value", "key")
+_list: Any = func.json_each(_batch).table_valued("value")
 
 
 def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
@@ -301,7 +301,9 @@ def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
     limits. `more`: columns that other jobs do not have.
     """
 
-    def insert_each(order: Any, params: ColumnElement[Any], limits: ColumnElement[Any]) -> Any:
+    def insert_each(
+        params: ColumnElement[Any], limits: ColumnElement[Any], *order: ColumnElement[Any]
+    ) -> Any:
         values: dict[str, Any] = {
             **_VALUES,
             **_EXPIRES_AT,
@@ -310,24 +312,23 @@ def _insert_many(more: Mapping[str, Any]) -> PerDialect[Any]:
             "limits": limits,
             "waits_for": waits_for(limits, _given_queue),
         }
-        source = select(*values.values()).order_by(order)
-        added = insert(jobs).from_select(list(values), source, include_defaults=False)
-        return added.returning(jobs.c.id)
+        source = select(*values.values()).order_by(*order)
+        return insert(jobs).from_select(list(values), source, include_defaults=False)
 
     # Taking a pair apart costs a fifth of the statement, so only jobs with limits come as pairs.
     first, second = (_array.c.value.op("->")(constant(index)) for index in (0, 1))
     # A JSON null would be an entry in the index of parameters, for each job without parameters.
     json_null: ColumnElement[Any] = literal_column("'null'::jsonb")
     of_array = insert_each(
-        _array.c.position,
         func.nullif(case((_has_limits, first), else_=_array.c.value), json_null),
         func.nullif(case((_has_limits, second)), json_null),
-    )
+        _array.c.position,
+    ).returning(jobs.c.id)
     first, second = (func.json_extract(_list.c.value, f"$[{index}]") for index in (0, 1))
+    # SQLite reads the elements in order, and numbers the rows one after the other: to sort the rows
+    # and to return the ids would take half of its time.
     of_list = insert_each(
-        _list.c.key,
-        case((_has_limits, first), else_=_list.c.value),
-        case((_has_limits, second)),
+        case((_has_limits, first), else_=_list.c.value), case((_has_limits, second))
     )
     return PerDialect(of_array, of_list)
 
@@ -549,10 +550,12 @@ def add_many(
     statement = ADD_MANY
     if group_id is not None:
         statement, parameters["group_id"] = ADD_MEMBERS, group_id
-    inserted: Sequence[int] = (
-        connection.execute(statement.on(connection), parameters).scalars().all()
-    )
-    ids = [JobId(id_) for id_ in sorted(inserted)]  # ids are assigned in the order of the select
+    inserted = connection.execute(statement.on(connection), parameters)
+    if inserted.returns_rows:
+        ids = sorted(inserted.scalars())  # ids are assigned in the order of the select
+    else:
+        last = inserted.lastrowid
+        ids = [JobId(id_) for id_ in range(last + 1 - len(params), last + 1)]
     if template.tags:
         tags.write(connection, ids, template.tags)
     return ids
