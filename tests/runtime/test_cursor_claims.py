@@ -14,6 +14,7 @@ from horae.runtime.timing import ClaimerTiming
 from horae.storage.engine.database import Database
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.tables import jobs
+from horae.storage.queues import queues
 from tests.storage.arrange import started
 
 SLOW = 1.0
@@ -72,3 +73,13 @@ async def test_the_place_of_a_deleted_job_is_not_waited_for(database: Database) 
     database.transact(lambda connection: connection.execute(delete(jobs).where(jobs.c.id == first)))
     assert await claimed(claimer, 9) == ([], AT_ONCE)
     assert await claimed(claimer, 9) == ([second], NEVER)
+
+
+async def test_limits_are_read_meanwhile_without_the_ready_jobs(database: Database) -> None:
+    started(database)
+    claimer = await claimer_with_a_slow_scan(database)
+    database.transact(queues.limit, "mail", 3)
+    known = await claimer.look_ahead()
+    assert known is not None
+    assert (known.limited, known.due_in) == (frozenset({"mail"}), None)
+    assert await claimer.look_ahead() is None, "they are known for some seconds"

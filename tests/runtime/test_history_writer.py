@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from horae.domain.history import Ended, Figures
 from horae.runtime.node import history_writer
@@ -64,6 +64,32 @@ def test_while_nothing_is_open_nodes_are_seldom_read(
     assert [write_again() for _ in range(3)] == [1, 1, 1]
     started(database)
     assert [write_again() for _ in range(3)] == [2, 3, 4]
+
+
+def test_open_jobs_are_looked_for_only_after_a_look_that_saw_none(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, asked_for, progress = writer(database), list[bool](), writing.progress
+
+    def noted(connection: Connection, *, asked: bool = False) -> writing.HistoryProgress:
+        asked_for.append(asked)
+        return progress(connection, asked=asked)
+
+    monkeypatch.setattr(writing, "progress", noted)
+
+    def write_again() -> bool:
+        reached = database.autocommit(progress).reached
+        assert reached is not None
+        set_back = update(history_state).values(reached=reached - TEN)
+        database.autocommit(lambda connection: connection.execute(set_back))
+        one.write_next()
+        return asked_for[-1]
+
+    one.write_next()
+    assert asked_for[-1] is False, "it has not looked yet"
+    assert write_again() is True
+    started(database)
+    assert [write_again() for _ in range(3)] == [True, False, False]
 
 
 def test_what_is_seen_has_slots_of_living_workers_and_no_lateness_where_nothing_may_start(

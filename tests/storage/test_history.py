@@ -133,6 +133,17 @@ def test_open_work_has_due_and_held_jobs_and_the_settings_of_queues(
     assert claimed(database) == []
 
 
+def test_open_jobs_are_looked_for_only_when_asked(database: Database) -> None:
+    def found() -> list[bool]:
+        return [
+            database.autocommit(writing.progress, asked=asked).any_open for asked in (True, False)
+        ]
+
+    assert found() == [False, True]
+    started(database)
+    assert found() == [True, True]
+
+
 def test_a_bucket_is_read_as_it_was_written(database: Database) -> None:
     since = {'a "name"': NOON}
     what = bucket(**{'a "name"': BUSY})

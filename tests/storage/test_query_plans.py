@@ -59,6 +59,7 @@ REPEATED: Final[dict[str, Callable[[Connection], Any]]] = {
         connection, SCOPE, 10, Part.LOWER, JobId(1)
     ),
     "next work": claims.next_work,
+    "limits": claims.limits,
     "queues with room": lambda connection: limited_claims.limited_queues_with_room(
         connection, SCOPE, 10
     ),

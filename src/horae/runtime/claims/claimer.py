@@ -154,14 +154,17 @@ class Claimer:
         return [*higher, *same, *lower], look
 
     def rest(self, now: float) -> float:
-        """Return the seconds for which `look_ahead` reads nothing, because claims are slow."""
-        # The query would read all the index entries that a claim has just skipped.
-        return self._cursor.rest(now) if now < self.stale_at else 0.0
+        """Return the seconds for which the next due time is not read, because claims are slow."""
+        return self._cursor.rest(now)
 
     async def look_ahead(self) -> NextWork | None:
         """Read the limits and the next due time; return None if that takes too long now."""
-        if self.rest(time.monotonic()):
-            return None
-        self.known = await self._database.autocommit_async(claims.next_work)
+        now = time.monotonic()
+        read = claims.next_work
+        if self.rest(now):
+            if now < self.stale_at:
+                return None
+            read = claims.limits  # the due time is behind the entries that a claim has just skipped
+        self.known = await self._database.autocommit_async(read)
         self.stale_at = time.monotonic() + self._timing.limits_fresh
         return self.known

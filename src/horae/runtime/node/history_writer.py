@@ -56,7 +56,8 @@ class HistoryWriter:
     def write_next(self) -> float:
         """Write a bucket if one is over; return after how many seconds to come again."""
         database = self._database
-        found = database.autocommit(writing.progress)
+        saw_nothing = self._seen is not None and not self._seen.queues
+        found = database.autocommit(writing.progress, asked=saw_nothing)
         start = next_bucket(found.reached, found.now)
         if start is None:
             return self._until_next(found.now)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Connection,
     Text,
@@ -55,7 +56,7 @@ class HistoryProgress(NamedTuple):
     """How far the history is written, and the database's clock.
 
     `reached`: the end of the last bucket; None: none was written yet. `behind`: since when queues
-    are behind. `any_open`: whether a job waits or is held.
+    are behind. `any_open`: whether a job waits or is held; true if that was not asked.
     """
 
     now: datetime
@@ -65,8 +66,10 @@ class HistoryProgress(NamedTuple):
 
 
 _clock = select(database_now().label("now")).subquery("clock")
+# During a long transaction PostgreSQL has to read the index entries of all jobs that began since.
 _any_open = or_(
-    *(select(jobs.c.id).where(each).exists() for each in (IS_READY, IS_SENT, IS_WAITING, IS_HELD))
+    ~bindparam("asked", type_=Boolean()),
+    *(select(jobs.c.id).where(each).exists() for each in (IS_READY, IS_SENT, IS_WAITING, IS_HELD)),
 )
 PROGRESS: Final = select(
     _clock.c.now, history_state.c.reached, history_state.c.behind, _any_open
@@ -170,9 +173,9 @@ READ_ONLY_ONE: Final = {name: _reading(_only(column)) for name, column in _BESID
 """By what is read of one name."""
 
 
-def progress(connection: Connection) -> HistoryProgress:
-    """Return how far the history is written."""
-    now, reached, behind, any_open = connection.execute(PROGRESS).one()
+def progress(connection: Connection, *, asked: bool = False) -> HistoryProgress:
+    """Return how far the history is written; `asked`: and whether any job is open."""
+    now, reached, behind, any_open = connection.execute(PROGRESS, {"asked": asked}).one()
     moments = {
         name: EPOCH + at * MICROSECOND
         for name, at in (behind.items() if isinstance(behind, dict) else ())

@@ -236,15 +236,16 @@ _waiting = (
 
 
 _first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
-NEXT_WORK: Final = select(
-    func.count(),
-    -seconds_since(_first),
+_limits: Final = (
     select(json_list(queues.c.name))
     .where(queues.c.concurrency_limit.is_not(None))
     .scalar_subquery(),
     select(jobs.c.id).where(WAITS_FOR_LIMIT).exists(),
-    microseconds_of(_first),
+)
+NEXT_WORK: Final = select(
+    *_limits, func.count(), -seconds_since(_first), microseconds_of(_first)
 ).select_from(_waiting)
+LIMITS: Final = select(*_limits)
 _held = json_rows("claims", id=BigInteger(), lease=BigInteger())
 HAND_BACK: Final = (
     update(jobs)
@@ -319,13 +320,19 @@ def execute_claim(
 def next_work(connection: Connection) -> NextWork:
     """Return when the next job is due, which queues have limits, and whether lanes have jobs."""
     row = connection.execute(NEXT_WORK).one()
-    waiting, seconds, limited, lanes, due_at = cast_type(
-        "tuple[int, float | None, list[str] | None, bool, int | None]", row
+    limited, lanes, waiting, seconds, due_at = cast_type(
+        "tuple[list[str] | None, bool, int, float | None, int | None]", row
     )
     names = frozenset(limited or ())
     if waiting >= MOST_SCANNED:
         return NextWork(None, names, bool(lanes))
     return NextWork(math.inf if seconds is None else max(0.0, seconds), names, bool(lanes), due_at)
+
+
+def limits(connection: Connection) -> NextWork:
+    """Return what `next_work` does, except the due time, without reading any ready job."""
+    limited, lanes = connection.execute(LIMITS).one()
+    return NextWork(None, frozenset(limited or ()), bool(lanes))
 
 
 def claim_one(connection: Connection, job_id: JobId, node: NodeId) -> Claim | None:
