@@ -309,6 +309,42 @@ def test_a_restart_tells_nothing_again(
         assert told(watch.look()) == [f"over schedule_late:{late}"]
 
 
+def test_after_a_kill_between_two_notices_only_the_second_is_sent(
+    horae: Horae, server: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horae.alerts.watch.DELIVER_WITHIN", 0.01)
+    for name in ("nightly", "weekly"):
+        make_late(horae, horae.schedules.add("work", name=name, cron="0 3 * * *").id, 600)
+    options: dict[str, Any] = {
+        "targets": [Webhook(url=server.url, allow_internal=HERE)],
+        "state": tmp_path / "state",
+    }
+    release = threading.Event()
+
+    def answer_one(_: object) -> tuple[int, dict[str, str], bytes]:
+        if len(server.requests) > 1:
+            release.wait(20)
+        return 200, {}, b""
+
+    server.respond = answer_one
+    with watching(horae, **options) as watch:
+        watch.look()
+        watch.deliver()
+        wait_until(lambda: len(server.requests) == 2)
+        watch.deliver()
+        killed = (tmp_path / "state").read_bytes()
+        release.set()
+        wait_until(watch.deliver)
+    (tmp_path / "state").write_bytes(killed)
+    with watching(horae, **options) as watch:
+        assert watch.look() == []
+        wait_until(watch.deliver)
+    first, *others = events(server)
+    assert len(others) == 2
+    assert len({first, *others}) == 2
+    assert others[0] == others[1]
+
+
 def test_it_runs_until_it_is_stopped(horae: Horae) -> None:
     make_late(horae, horae.schedules.add("work", name="nightly", cron="0 3 * * *").id, 600)
     stop = threading.Event()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Timeout
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -87,7 +87,9 @@ class _Delivery:
     target: AlertTarget
     undelivered: Undelivered
     next_try: float = 0.0
-    under_way: "Future[tuple[set[str], str | None]] | None" = None
+    under_way: "Future[str | None] | None" = None
+    sent: set[str] = field(default_factory=set[str])
+    """The ids of notices that its thread has sent."""
 
     @property
     def has_notices(self) -> bool:
@@ -100,10 +102,16 @@ class _Delivery:
             return 1.0
         return max(SHORTEST_WAIT, self.next_try - time.monotonic())
 
-    def end(self, sent: set[str], problem: str | None) -> None:
-        """Note what was sent, and why not more; then the next try has to wait."""
+    def drop_sent(self) -> None:
+        """Drop what was sent so far: after a kill now, the next watch would send it again."""
+        waiting = self.undelivered.notices
+        self.undelivered.notices = [each for each in waiting if each.id not in self.sent]
+
+    def end(self, problem: str | None) -> None:
+        """Note that nothing more is sent for now, and why; then the next try has to wait."""
+        self.drop_sent()
+        self.sent.clear()
         self.under_way, undelivered = None, self.undelivered
-        undelivered.notices = [each for each in undelivered.notices if each.id not in sent]
         if problem is None:
             undelivered.failures = 0
             return
@@ -226,7 +234,7 @@ class Watch:
                 delivery.next_try = 0.0
             waiting = delivery.undelivered.notices[:AT_ONCE]
             if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
-                delivery.under_way = self._senders.submit(self._send, delivery.target, waiting)
+                delivery.under_way = self._senders.submit(self._send, delivery, waiting)
 
         pinging = dict[int, Future[None]]()
         # Not while something is wrong, not even if it has not lasted long enough.
@@ -238,8 +246,10 @@ class Watch:
 
         for delivery in self._deliveries:
             if delivery.under_way is not None:
-                with suppress(Timeout):
-                    delivery.end(*delivery.under_way.result(max(0.0, end - time.monotonic())))
+                try:
+                    delivery.end(delivery.under_way.result(max(0.0, end - time.monotonic())))
+                except Timeout:
+                    delivery.drop_sent()
         answered = 0
         for number, future in pinging.items():
             name = self._pings[number].name
@@ -286,20 +296,17 @@ class Watch:
             self._database = opened_database(self._horae.settings, threads=1)
         return observe(self._database, self._thresholds, keys)
 
-    def _send(self, target: AlertTarget, notices: Sequence[Notice]) -> tuple[set[str], str | None]:
-        """Send notices in their order up to the first that fails; return what was sent, and why
-        not more.
-        """
-        sent: set[str] = set()
+    def _send(self, delivery: _Delivery, notices: Sequence[Notice]) -> str | None:
+        """Send notices in their order up to the first that fails; return why it has failed."""
         for notice in notices:
             try:
-                target.deliver(notice, self._source, self._clock())
+                delivery.target.deliver(notice, self._source, self._clock())
             except NotDelivered as error:
-                return sent, str(error)
+                return str(error)
             except Exception as error:  # noqa: BLE001 - a target may be code of the application
-                return sent, error_text(error)
-            sent.add(notice.id)
-        return sent, None
+                return error_text(error)
+            delivery.sent.add(notice.id)
+        return None
 
     def _save(self) -> None:
         if self._file is not None:
