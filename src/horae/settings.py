@@ -427,8 +427,8 @@ class Settings(BaseModel):
             "Origins of other sites whose pages may use the HTTP API, such as https://shop.example."
         ),
     )
-    max_body: int = Field(
-        1024 * 1024, ge=1024, description="Maximum size of a request body in bytes."
+    max_body: Annotated[int, BeforeValidator(_size)] = Field(
+        1024 * 1024, ge=1024, description="Maximum size of a request body."
     )
     max_connections: int = Field(
         500,

@@ -173,6 +173,12 @@ def test_a_file_that_is_not_there_is_not_created(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    missing = call("doctor", "--database", f"sqlite:///{tmp_path}/none/shop.db")
+    assert missing.exit_code == 1
+    assert f"problem  connection: there is no folder {tmp_path}/none\n" in missing.stdout
+
+
 def test_tables_that_are_missing(database_url: str) -> None:
     if database_url.startswith(SQLITE):
         with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"))) as connection:

@@ -472,6 +472,7 @@ def test_sizes_are_read() -> None:
         Horae("sqlite:////nowhere/horae.db", max_child_memory="2gb").settings.max_child_memory
         == 2_000_000_000
     )
+    assert Horae("sqlite:////nowhere/horae.db", max_body="2MiB").settings.max_body == 2 << 20
     with pytest.raises(
         ConfigurationError, match="expected a number of bytes or a text such as 500MB"
     ):

@@ -1,5 +1,6 @@
 """`horae doctor`: checks the database, nodes, queues and schedules, and gives advice."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
@@ -31,6 +32,7 @@ from horae.client.doctor import (
     journal_findings,
     left_findings,
     misfit_findings,
+    problem,
     refused_finding,
     system_findings,
     together,
@@ -89,6 +91,10 @@ def examine(horae: Horae) -> Iterator[Finding]:
 def _run_checks(horae: Horae) -> Iterator[Finding]:
     """Yield the findings of all checks; stops early if the database cannot be used."""
     if (file := missing_file(horae.settings.database)) is not None:
+        if not os.path.isdir(file.parent):  # noqa: PTH112 - raises nothing
+            advice = "Make the folder, or correct the path: the first start creates only the file."
+            yield problem("connection", f"there is no folder {file.parent}", advice)
+            return
         yield warning(
             "connection", f"there is no file {file}", "The first start creates it; check the name."
         )
