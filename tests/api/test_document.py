@@ -76,6 +76,8 @@ def test_every_endpoint_has_a_summary_and_documents_its_errors(app: HttpInterfac
         assert "422" not in operation["responses"], path
         if path not in ("/healthz", "/readyz"):
             assert {"401", "403", "503"} <= operation["responses"].keys(), path
+        if "requestBody" in operation:
+            assert {"400", "413"} <= operation["responses"].keys(), path
 
 
 def test_a_name_that_no_path_can_have_is_refused_where_it_is_declared(horae: Horae) -> None:

@@ -79,7 +79,7 @@ class BulkCount(View):
     newest: list[JobView] = Field(description="The first of the jobs.")
 
 
-@router.post("/{action}/", status_code=202, responses=document_errors(400, 403, 404))
+@router.post("/{action}/", status_code=202, responses=document_errors(400, 403, 404, 413))
 async def change_jobs(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> JobDetail:
@@ -94,7 +94,7 @@ async def change_jobs(
     return await detail_of(services, actor, job)
 
 
-@router.post("/{action}/preview/", responses=document_errors(400, 403, 404))
+@router.post("/{action}/preview/", responses=document_errors(400, 403, 404, 413))
 async def preview_change(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> BulkCount:

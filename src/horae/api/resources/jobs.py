@@ -332,7 +332,7 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     return await detail_of(services, actor, job)
 
 
-@router.post("/{job_id}/reschedule/", responses=document_errors(400, 404))
+@router.post("/{job_id}/reschedule/", responses=document_errors(400, 404, 413))
 async def reschedule_job(
     services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime
 ) -> JobDetail:
