@@ -1,5 +1,6 @@
 """Combines the endpoints into one ASGI application."""
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Final, cast
@@ -23,8 +24,15 @@ from horae.api.stream import JobStreamEvent, ScheduleGone
 TITLE: Final = "Horae"
 SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
 HEADERS: Final = ("authorization", "content-type", "last-event-id")
-OPEN: Final = frozenset({"health", "readiness", "log_in", "log_out"})
+PROBES: Final = frozenset({"health", "readiness"})
+"""Operations for supervisors of this process."""
+OPEN: Final = PROBES | {"log_in", "log_out"}
 """Operations without authentication."""
+NEVER_WRONG: Final = frozenset(
+    {"end_deployment", "explain_job", "get_deployment", "get_group", "list_attempts"}
+)
+"""Operations on what their path names, in whatever state it is."""
+PROBLEM: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 class HttpInterface(FastAPI):
@@ -50,7 +58,8 @@ class HttpInterface(FastAPI):
         if self.openapi_schema is not None:
             return self.openapi_schema
         made = super().openapi()
-        # FastAPI cannot derive the schemas of events, nor the security of each operation.
+        # FastAPI cannot derive the schemas of events, nor the security and the errors of each
+        # operation.
         schemas = cast("dict[str, Any]", made["components"]["schemas"])
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
@@ -64,6 +73,9 @@ class HttpInterface(FastAPI):
         for operations in paths.values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)
+                for status in _errors(operation):
+                    error = {"description": problems.REASONS[status], "content": PROBLEM}
+                    operation["responses"].setdefault(str(status), error)
                 if operation["operationId"] not in OPEN:
                     operation["security"] = [{"token": []}]
         self.openapi_schema = made
@@ -122,6 +134,21 @@ def _resource_routes() -> list[BaseRoute]:
     for router in RESOURCE_ROUTERS:
         prepared.include_router(router)
     return prepared.routes
+
+
+def _errors(operation: Mapping[str, Any]) -> set[int]:
+    """Return the statuses of errors that an operation has by what it takes."""
+    if operation["operationId"] in PROBES:
+        return set()
+    takes = {*operation, *(each["in"] for each in operation.get("parameters", ()))}
+    found = {401, 403, 503}
+    if "requestBody" in takes:
+        found |= {400, 413}
+    if "path" in takes:
+        found |= {400, 404}
+    if "query" in takes:
+        found.add(400)
+    return found - {400} if operation["operationId"] in NEVER_WRONG else found
 
 
 def _name_of(route: APIRoute) -> str:

@@ -181,20 +181,23 @@ class Problem(BaseModel):
     )
 
 
+REASONS: Final[Mapping[int, str]] = {
+    400: "The request is invalid, or the state does not allow it.",
+    401: "Authentication required.",
+    403: "Not permitted, or a request from another site.",
+    404: "Not found, or owned by another user.",
+    413: "The body is too large.",
+    429: "Too many requests, or too many at a time.",
+    503: "The database is unavailable.",
+}
+"""What error responses mean, for OpenAPI."""
+
+
 def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return an endpoint's error responses for OpenAPI; every endpoint has 401, 403 and 503."""
-    reasons = {
-        400: "The request is invalid, or the state does not allow it.",
-        401: "Authentication required.",
-        403: "Not permitted, or a request from another site.",
-        404: "Not found, or owned by another user.",
-        413: "The body is too large.",
-        429: "Too many requests, or too many at a time.",
-        503: "The database is unavailable.",
-    }
+    """Return the error responses of an endpoint that do not follow from what it takes."""
     return {
-        status: {"model": Problem, "description": reasons.get(status, "An error.")}
-        for status in sorted({401, 403, 503, *statuses})
+        status: {"model": Problem, "description": REASONS.get(status, "An error.")}
+        for status in statuses
     }
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from horae.api.dependencies import Changer, ServicesHere
 from horae.api.models import Instant, RequestModel, Storable, View
-from horae.api.problems import PermissionDenied, document_errors
+from horae.api.problems import PermissionDenied
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -79,7 +79,7 @@ class BulkCount(View):
     newest: list[JobView] = Field(description="The first of the jobs.")
 
 
-@router.post("/{action}/", status_code=202, responses=document_errors(400, 403, 404, 413))
+@router.post("/{action}/", status_code=202)
 async def change_jobs(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> JobDetail:
@@ -94,7 +94,7 @@ async def change_jobs(
     return await detail_of(services, actor, job)
 
 
-@router.post("/{action}/preview/", responses=document_errors(400, 403, 404, 413))
+@router.post("/{action}/preview/")
 async def preview_change(
     services: ServicesHere, actor: Changer, action: BulkAction, body: BulkChange
 ) -> BulkCount:

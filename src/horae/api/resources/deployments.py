@@ -8,7 +8,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
-from horae.api.problems import document_errors
 from horae.api.services import Services
 from horae.api.views import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
@@ -27,19 +26,19 @@ class Scale(RequestModel):
     min_replicas: int = Field(ge=0, le=10_000, description="Needed nodes; 0 stops the schedules.")
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def list_deployments(services: ServicesHere, _actor: Reader) -> DeploymentList:
     """List the versions of all modules, the newest first."""
     return await _list(services)
 
 
-@router.get("/{key:path}/", responses=document_errors(404))
+@router.get("/{key:path}/")
 async def get_deployment(services: ServicesHere, _actor: Reader, key: Key) -> DeploymentItem:
     """Read one deployment."""
     return await _item(services, key)
 
 
-@router.post("/{key:path}/scale/", responses=document_errors(400, 404, 413))
+@router.post("/{key:path}/scale/")
 async def scale_deployment(
     services: ServicesHere, actor: Staff, key: Key, scale: Scale
 ) -> DeploymentItem:
@@ -52,7 +51,7 @@ async def scale_deployment(
     return await _item(services, key)
 
 
-@router.post("/{key:path}/end/", responses=document_errors(404))
+@router.post("/{key:path}/end/")
 async def end_deployment(services: ServicesHere, actor: Staff, key: Key) -> DeploymentItem:
     """End a deployment and its schedules; running jobs continue. Idempotent."""
     await services.change(actor, "deployment.end", key, partial(services.deployments.end, key))

@@ -32,7 +32,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/",
     status_code=200,
-    responses={**document_errors(429), **STREAM},
+    responses={**document_errors(401, 403, 429, 503), **STREAM},
     response_class=EventStream,
     response_model=None,
 )

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
 from horae.api.models import GroupIdInPath, RequestModel, Storable
-from horae.api.problems import document_errors
 from horae.api.resources.job_types import not_startable, translate_errors
 from horae.api.views import GroupView
 from horae.client.jobs.creating import Member
@@ -38,7 +37,7 @@ class NewGroup(RequestModel):
     on_failure: Literal["continue", "cancel"] = "continue"
 
 
-@router.post("/", status_code=202, responses=document_errors(400, 413))
+@router.post("/", status_code=202)
 async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -> GroupView:
     """Start jobs of public types as a group, all or none; `max_count` holds for each type as for
     single jobs.
@@ -61,7 +60,7 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
     return GroupView.model_validate(started)
 
 
-@router.get("/{group_id}/", responses=document_errors(404))
+@router.get("/{group_id}/")
 async def get_group(
     services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath
 ) -> GroupView:
@@ -69,7 +68,7 @@ async def get_group(
     return GroupView.model_validate(await services.jobs.get_group(group_id, owner=actor.reading_as))
 
 
-@router.post("/{group_id}/cancel/", responses=document_errors(400, 404))
+@router.post("/{group_id}/cancel/")
 async def cancel_group(
     services: ServicesHere, actor: Changer, group_id: GroupIdInPath
 ) -> GroupView:

@@ -44,7 +44,7 @@ def router_of(registry: Registry) -> APIRouter:
             summary=f"Start {kind.type}",
             description=description_of(kind) or f"Start a job of type `{kind.type}`.",
             response_model=response_model_of(kind),
-            responses=document_errors(400, 413, *statuses),
+            responses=document_errors(*statuses),
         )
     router.add_api_route("/{job_type}/", start_unknown, methods=["POST"], include_in_schema=False)
     return router

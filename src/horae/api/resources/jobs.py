@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
 from horae.api.models import Instant, JobIdInPath, RequestModel, Storable
-from horae.api.problems import PermissionDenied, document_errors
+from horae.api.problems import PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views import (
@@ -220,7 +220,7 @@ LargeValuesInQuery = Annotated[
 ]
 
 
-@router.get("/", responses=document_errors(400))
+@router.get("/")
 async def list_jobs(
     services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
 ) -> JobList:
@@ -235,7 +235,7 @@ async def list_jobs(
     return shown_to(actor, listed)
 
 
-@router.get("/counts/", responses=document_errors(400))
+@router.get("/counts/")
 async def count_jobs(
     services: ServicesHere, actor: Authenticated, query: Annotated[CountQuery, Query()]
 ) -> JobCounts:
@@ -251,7 +251,7 @@ async def count_jobs(
     return job_counts(counts)
 
 
-@router.get("/{job_id}/", responses=document_errors(400, 404))
+@router.get("/{job_id}/")
 async def get_job(
     services: ServicesHere,
     actor: Authenticated,
@@ -266,7 +266,7 @@ async def get_job(
     return await detail_of(services, actor, job)
 
 
-@router.get("/{job_id}/attempts/", responses=document_errors(404))
+@router.get("/{job_id}/attempts/")
 async def list_attempts(
     services: ServicesHere, actor: Authenticated, job_id: JobIdInPath
 ) -> AttemptList:
@@ -275,7 +275,7 @@ async def list_attempts(
     return attempt_views(found, technical=actor.sees_values)
 
 
-@router.get("/{job_id}/why/", responses=document_errors(404))
+@router.get("/{job_id}/why/")
 async def explain_job(
     services: ServicesHere, actor: Authenticated, job_id: JobIdInPath
 ) -> JobWhyItem:
@@ -285,7 +285,7 @@ async def explain_job(
     return job_why_item(found, technical=actor.sees_all, values=values)
 
 
-@router.get("/{job_id}/logs/", responses=document_errors(400, 403, 404))
+@router.get("/{job_id}/logs/")
 async def list_logs(
     services: ServicesHere,
     actor: Authenticated,
@@ -305,7 +305,7 @@ async def list_logs(
     return LogLines.model_validate(await services.jobs.logs(job.id, **query.model_dump()))
 
 
-@router.post("/{job_id}/cancel/", responses=document_errors(400, 404))
+@router.post("/{job_id}/cancel/")
 async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
     """Cancel a job; after the response it is cancelled for good. Idempotent."""
     async with services.record_change(actor, "job.cancel", str(job_id)):
@@ -313,7 +313,7 @@ async def cancel_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath
     return await detail_of(services, actor, job)
 
 
-@router.post("/{job_id}/retry/", status_code=202, responses=document_errors(400, 404))
+@router.post("/{job_id}/retry/", status_code=202)
 async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath) -> JobDetail:
     """Start a new job with the parameters of a failed or cancelled one; owners only if the type is
     public.
@@ -332,7 +332,7 @@ async def retry_job(services: ServicesHere, actor: Changer, job_id: JobIdInPath)
     return await detail_of(services, actor, job)
 
 
-@router.post("/{job_id}/reschedule/", responses=document_errors(400, 404, 413))
+@router.post("/{job_id}/reschedule/")
 async def reschedule_job(
     services: ServicesHere, actor: Changer, job_id: JobIdInPath, body: NewTime
 ) -> JobDetail:
@@ -342,9 +342,7 @@ async def reschedule_job(
     return await detail_of(services, actor, job)
 
 
-@router.delete(
-    "/{job_id}/", status_code=204, responses={**document_errors(400, 404), 202: DELETED_LATER}
-)
+@router.delete("/{job_id}/", status_code=204, responses={202: DELETED_LATER})
 async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
     """Delete an ended job; for staff."""
     async with services.record_change(actor, "job.delete", str(job_id)):

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
 from horae.api.models import Instant, RequestModel, Storable, View
-from horae.api.problems import document_errors
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
     BackfillRange,
@@ -128,7 +127,7 @@ class ErrorQuery(RequestModel):
     limit: int = Field(100, ge=1, le=1000)
 
 
-@router.get("/", responses=document_errors(400))
+@router.get("/")
 async def list_schedules(
     services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
 ) -> ScheduleList:
@@ -138,7 +137,7 @@ async def list_schedules(
     return ScheduleList(schedules=items, next=found.next)
 
 
-@router.post("/", status_code=201, responses=document_errors(400, 413))
+@router.post("/", status_code=201)
 async def add_schedule(
     services: ServicesHere, actor: Staff, schedule: Annotated[NewSchedule, Body()]
 ) -> ScheduleDetail:
@@ -156,7 +155,7 @@ async def add_schedule(
     return schedule_detail(services.registry, added)
 
 
-@router.post("/preview/", responses=document_errors(400, 413))
+@router.post("/preview/")
 async def preview_schedule(
     services: ServicesHere, _actor: Reader, trigger: Annotated[SchedulePreview, Body()]
 ) -> PreviewItem:
@@ -169,13 +168,13 @@ async def preview_schedule(
     return PreviewItem.model_validate(preview)
 
 
-@router.get("/types/", responses=document_errors())
+@router.get("/types/")
 async def list_schedulable_types(services: ServicesHere, _actor: Reader) -> SchedulableTypes:
     """List the job types that a schedule may start, with the schemas of their parameters."""
     return schedulable_types(services.registry)
 
 
-@router.get("/lanes/", responses=document_errors(400))
+@router.get("/lanes/")
 async def list_lanes(
     services: ServicesHere, _actor: Reader, query: Annotated[LaneQuery, Query()]
 ) -> LaneList:
@@ -185,9 +184,7 @@ async def list_lanes(
     return LaneList.model_validate(lanes)
 
 
-@router.put(
-    "/by-name/{name:path}/", responses={**document_errors(400, 404, 413), 201: {"model": PutResult}}
-)
+@router.put("/by-name/{name:path}/", responses={201: {"model": PutResult}})
 async def put_schedule(
     services: ServicesHere,
     actor: Staff,
@@ -213,7 +210,7 @@ async def put_schedule(
     )
 
 
-@router.post("/{schedule_id}/reset/", responses=document_errors(400, 404))
+@router.post("/{schedule_id}/reset/")
 async def reset_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -224,7 +221,7 @@ async def reset_schedule(
     return await _change(services, actor, schedule_id, "reset", services.schedules.reset)
 
 
-@router.get("/{schedule_id}/", responses=document_errors(400, 404))
+@router.get("/{schedule_id}/")
 async def get_schedule(
     services: ServicesHere, actor: Reader, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -233,7 +230,7 @@ async def get_schedule(
     return shown_to(actor, schedule_detail(services.registry, found))
 
 
-@router.patch("/{schedule_id}/", responses=document_errors(400, 404, 413))
+@router.patch("/{schedule_id}/")
 async def alter_schedule(
     services: ServicesHere,
     actor: Staff,
@@ -254,7 +251,7 @@ async def alter_schedule(
     return await _change(services, actor, schedule_id, "alter", alter, note)
 
 
-@router.delete("/{schedule_id}/", status_code=204, responses=document_errors(400, 404))
+@router.delete("/{schedule_id}/", status_code=204)
 async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> None:
     """Delete a schedule that no module declares, with its ledger; its running job continues.
 
@@ -264,7 +261,7 @@ async def delete_schedule(services: ServicesHere, actor: Staff, schedule_id: Sch
     await services.change(actor, "schedule.delete", str(schedule_id), delete)
 
 
-@router.post("/{schedule_id}/skip/", responses=document_errors(400, 404))
+@router.post("/{schedule_id}/skip/")
 async def skip_next_time(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -275,7 +272,7 @@ async def skip_next_time(
     return await _change(services, actor, schedule_id, "skip", services.schedules.skip_next)
 
 
-@router.delete("/{schedule_id}/skip/", responses=document_errors(400, 404))
+@router.delete("/{schedule_id}/skip/")
 async def undo_skip(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -286,7 +283,7 @@ async def undo_skip(
     return await _change(services, actor, schedule_id, "undo_skip", services.schedules.undo_skip)
 
 
-@router.post("/{schedule_id}/backfill/", responses=document_errors(400, 404, 413))
+@router.post("/{schedule_id}/backfill/")
 async def backfill_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, wanted: BackfillRange
 ) -> BackfillResult:
@@ -301,7 +298,7 @@ async def backfill_schedule(
     return BackfillResult.model_validate(found)
 
 
-@router.delete("/{schedule_id}/backfill/", responses=document_errors(400, 404))
+@router.delete("/{schedule_id}/backfill/")
 async def undo_backfill(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> BackfillRemoved:
@@ -311,7 +308,7 @@ async def undo_backfill(
     return BackfillRemoved(removed=removed)
 
 
-@router.post("/{schedule_id}/pause/", responses=document_errors(400, 404, 413))
+@router.post("/{schedule_id}/pause/")
 async def pause_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId, pause: SchedulePause
 ) -> ScheduleDetail:
@@ -320,7 +317,7 @@ async def pause_schedule(
     return await _change(services, actor, schedule_id, "pause", call, pause.note)
 
 
-@router.post("/{schedule_id}/resume/", responses=document_errors(400, 404))
+@router.post("/{schedule_id}/resume/")
 async def resume_schedule(
     services: ServicesHere, actor: Staff, schedule_id: ScheduleId
 ) -> ScheduleDetail:
@@ -328,14 +325,14 @@ async def resume_schedule(
     return await _change(services, actor, schedule_id, "resume", services.schedules.resume)
 
 
-@router.post("/{schedule_id}/run/", status_code=202, responses=document_errors(400, 404))
+@router.post("/{schedule_id}/run/", status_code=202)
 async def run_schedule(services: ServicesHere, actor: Staff, schedule_id: ScheduleId) -> Started:
     """Start a run now, even if the schedule is paused; return the ID of its job."""
     run = partial(services.schedules.run_now, schedule_id)
     return Started(id=await services.change(actor, "schedule.run", str(schedule_id), run))
 
 
-@router.get("/{schedule_id}/ticks/", responses=document_errors(400, 404))
+@router.get("/{schedule_id}/ticks/")
 async def list_ticks(
     services: ServicesHere,
     actor: Reader,
@@ -353,7 +350,7 @@ async def list_ticks(
     return shown_to(actor, TickList.model_validate(found))
 
 
-@router.get("/{schedule_id}/why/", responses=document_errors(400, 404))
+@router.get("/{schedule_id}/why/")
 async def explain_time(
     services: ServicesHere,
     actor: Reader,
@@ -365,7 +362,7 @@ async def explain_time(
     return shown_to(actor, why_item(found, values=actor.sees_values))
 
 
-@router.get("/{schedule_id}/statistics/", responses=document_errors(400, 404))
+@router.get("/{schedule_id}/statistics/")
 async def get_schedule_statistics(
     services: ServicesHere, _actor: Reader, schedule_id: ScheduleId
 ) -> StatisticsItem:
@@ -373,7 +370,7 @@ async def get_schedule_statistics(
     return statistics_item(await services.on_thread(services.schedules.get, schedule_id))
 
 
-@router.get("/{schedule_id}/errors/", responses=document_errors(400, 404))
+@router.get("/{schedule_id}/errors/")
 async def list_schedule_errors(
     services: ServicesHere,
     actor: Reader,

@@ -55,13 +55,13 @@ class Me(View):
     changes_own: bool = Field(description="May start jobs, and cancel those it owns.")
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def who_am_i(actor: Authenticated) -> Me:
     """Read the current user."""
     return Me.model_validate(actor)
 
 
-@router.post("/", responses=document_errors(400, 413, 429))
+@router.post("/", responses=document_errors(429))
 async def log_in(request: Request, response: Response, services: ServicesHere, login: Login) -> Me:
     """Exchange a token for a session, in a cookie that scripts cannot read.
 
@@ -104,7 +104,7 @@ async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
     return response
 
 
-@router.delete("/", status_code=204, responses=document_errors())
+@router.delete("/", status_code=204)
 async def log_out(request: Request, response: Response, services: ServicesHere) -> None:
     """End the session and delete the cookie. Idempotent."""
     built_in = services.authenticate

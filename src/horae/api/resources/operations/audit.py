@@ -16,7 +16,6 @@ from horae.api.models import (
     View,
     attributes,
 )
-from horae.api.problems import document_errors
 from horae.client.operations import filter_changes, shown_names
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
@@ -90,7 +89,7 @@ class AuditList(View):
     next: str | None
 
 
-@router.get("/", responses=document_errors(400))
+@router.get("/")
 async def list_audit(
     services: ServicesHere, actor: Reader, query: Annotated[AuditQuery, Query()]
 ) -> AuditList:

@@ -39,7 +39,7 @@ class FailureQuery(RequestModel):
     )
 
 
-@router.get("/", responses=document_errors(400, 404))
+@router.get("/", responses=document_errors(404))
 async def list_errors(
     services: ServicesHere, actor: Reader, query: Annotated[FailureQuery, Query()]
 ) -> ErrorList:

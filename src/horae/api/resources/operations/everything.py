@@ -8,7 +8,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import View
-from horae.api.problems import document_errors
 from horae.api.resources.operations.queues import QueuePause
 from horae.api.services import Services
 
@@ -24,13 +23,13 @@ class EverythingItem(View):
     by: str | None = Field(description="Who; null if the audit log no longer says it.")
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def read_pause(services: ServicesHere, _actor: Reader) -> EverythingItem:
     """Read whether everything is paused, since when, by whom and why."""
     return await _item(services)
 
 
-@router.post("/pause/", responses=document_errors(400, 413))
+@router.post("/pause/")
 async def pause_everything(
     services: ServicesHere, actor: Staff, pause: QueuePause
 ) -> EverythingItem:
@@ -43,7 +42,7 @@ async def pause_everything(
     return await _item(services)
 
 
-@router.post("/resume/", responses=document_errors())
+@router.post("/resume/")
 async def resume_everything(services: ServicesHere, actor: Staff) -> EverythingItem:
     """Resume all queues and schedules that are not paused by themselves."""
     call = services.queues.resume_everything

@@ -66,7 +66,7 @@ class TypesQuery(RequestModel):
     )
 
 
-@router.get("/", responses=document_errors(400))
+@router.get("/")
 async def get_history(
     services: ServicesHere, _actor: Reader, query: Annotated[SeriesQuery, Query()]
 ) -> HistorySeries:
@@ -80,7 +80,7 @@ async def get_history(
     return history_series(found)
 
 
-@router.get("/queues/", responses=document_errors(400))
+@router.get("/queues/")
 async def list_queue_history(
     services: ServicesHere, _actor: Reader, query: Annotated[CoursesQuery, Query()]
 ) -> QueueHistoryList:
@@ -89,7 +89,7 @@ async def list_queue_history(
     return QueueHistoryList.model_validate(found)
 
 
-@router.get("/types/", responses=document_errors(400, 404))
+@router.get("/types/", responses=document_errors(404))
 async def list_type_history(
     services: ServicesHere, _actor: Reader, query: Annotated[TypesQuery, Query()]
 ) -> TypeHistoryList:

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
-from horae.api.problems import document_errors
 from horae.api.views import LimitItem, LimitList
 from horae.domain.limits import Window
 from horae.domain.names import LONGEST_NAME
@@ -36,14 +35,14 @@ class LimitChange(RequestModel):
     )
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def list_limits(services: ServicesHere, _actor: Reader) -> LimitList:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
     found = await services.on_thread(services.limits.list)
     return LimitList.model_validate({"limits": found})
 
 
-@router.post("/{name:path}/set/", responses=document_errors(400, 404, 413))
+@router.post("/{name:path}/set/")
 async def set_limit(
     services: ServicesHere, actor: Staff, name: LimitName, change: LimitChange
 ) -> LimitItem:
@@ -52,7 +51,7 @@ async def set_limit(
     return LimitItem.model_validate(await services.change(actor, "limit.set", name, call))
 
 
-@router.post("/{name:path}/reset/", responses=document_errors(400, 404))
+@router.post("/{name:path}/reset/")
 async def reset_limit(services: ServicesHere, actor: Staff, name: LimitName) -> LimitItem:
     """Let the declared numbers of a limit be in force again."""
     call = partial(services.limits.reset, name)

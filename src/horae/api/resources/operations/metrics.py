@@ -5,7 +5,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.problems import document_errors
 
 router = APIRouter(tags=["health"])
 
@@ -15,7 +14,6 @@ router = APIRouter(tags=["health"])
     response_model=None,
     response_class=Response,
     responses={
-        **document_errors(),
         200: {
             "description": "The metrics.",
             "content": {"text/plain": {"schema": {"type": "string"}}},

@@ -3,7 +3,6 @@
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.problems import document_errors
 from horae.api.views import DeadNodeItem, NodeList, node_item
 from horae.client.schedules import first_shares
 from horae.runtime.node import REMEMBERED, look
@@ -12,7 +11,7 @@ from horae.storage.nodes import nodes
 router = APIRouter(prefix="/api/nodes", tags=["operations"])
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def list_nodes(services: ServicesHere, _actor: Reader) -> NodeList:
     """List the nodes, alive or dead. A live one removes a dead one and rescues its jobs.
 

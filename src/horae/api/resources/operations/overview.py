@@ -3,13 +3,12 @@
 from fastapi import APIRouter
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.problems import document_errors
 from horae.api.views import OverviewItem, overview_item
 
 router = APIRouter(prefix="/api/overview", tags=["operations"])
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def get_overview(services: ServicesHere, _actor: Reader) -> OverviewItem:
     """Read how many jobs wait and run, what ended in the last hour, the delays, and current
     problems.

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
 from horae.api.models import RequestModel, Storable
-from horae.api.problems import document_errors
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -56,14 +55,14 @@ class QueueLimitByKey(LimitChange):
     )
 
 
-@router.get("/", responses=document_errors())
+@router.get("/")
 async def list_queues(services: ServicesHere, _actor: Reader) -> QueueList:
     """List every queue that has work, is paused, has a limit or is run by another system."""
     found = await services.on_thread(services.reads.autocommit, queues.view)
     return QueueList(queues=[QueueItem.model_validate(view) for view in found])
 
 
-@router.post("/{queue:path}/pause/", responses=document_errors(400, 404, 413))
+@router.post("/{queue:path}/pause/")
 async def pause_queue(
     services: ServicesHere, actor: Staff, queue: QueueName, pause: QueuePause
 ) -> QueueItem:
@@ -72,13 +71,13 @@ async def pause_queue(
     return await _change(services, actor, "pause", queue, call, pause.note)
 
 
-@router.post("/{queue:path}/resume/", responses=document_errors(400, 404))
+@router.post("/{queue:path}/resume/")
 async def resume_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Resume a paused queue; one that is not paused stays as it is."""
     return await _change(services, actor, "resume", queue, partial(services.queues.resume, queue))
 
 
-@router.post("/{queue:path}/limit/", responses=document_errors(400, 404, 413))
+@router.post("/{queue:path}/limit/")
 async def limit_queue(
     services: ServicesHere, actor: Staff, queue: QueueName, limit: QueueLimit
 ) -> QueueItem:
@@ -88,7 +87,7 @@ async def limit_queue(
     return await _change(services, actor, "limit", queue, call, note)
 
 
-@router.post("/{queue:path}/limit-by-key/", responses=document_errors(400, 404, 413))
+@router.post("/{queue:path}/limit-by-key/")
 async def limit_queue_by_key(
     services: ServicesHere, actor: Staff, queue: QueueName, change: QueueLimitByKey
 ) -> QueueItem:
@@ -111,7 +110,7 @@ class Fairness(RequestModel):
     )
 
 
-@router.post("/{queue:path}/fair/", responses=document_errors(400, 404, 413))
+@router.post("/{queue:path}/fair/")
 async def make_queue_fair(
     services: ServicesHere, actor: Staff, queue: QueueName, fairness: Fairness
 ) -> QueueItem:
@@ -120,7 +119,7 @@ async def make_queue_fair(
     return await _change(services, actor, "fair", queue, call, fairness.by or "none")
 
 
-@router.post("/{queue:path}/reset/", responses=document_errors(400, 404))
+@router.post("/{queue:path}/reset/")
 async def reset_queue(services: ServicesHere, actor: Staff, queue: QueueName) -> QueueItem:
     """Give a queue the limits and the turns that the code of a deployed module declares."""
     return await _change(services, actor, "reset", queue, partial(services.queues.reset, queue))
