@@ -15,7 +15,7 @@ from horae.api.application import HttpInterface
 from horae.api.stream.sources import JobSource
 from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
 from horae.api.stream.watch import Change, JobWatch
-from horae.api.views import JobViews
+from horae.api.views.jobs import JobViews
 from horae.client.jobs.job_reads import JobPage
 from horae.client.jobs.jobs import Jobs
 from horae.live.store import LiveReport

@@ -15,7 +15,7 @@ from httpx import Response
 
 from horae import Backoff, Horae, Job, JobContext, JobType, Limit
 from horae.api.application import HttpInterface
-from horae.api.views import why_item
+from horae.api.views.schedules import why_item
 from horae.client.schedules.why_answer import ScheduleWhy, in_words
 from horae.domain.schedules.why import WhyKind
 from horae.storage.engine.database import Database

@@ -7,7 +7,7 @@ from typing import Final, get_type_hints
 import pytest
 
 from horae import Horae
-from horae.api.views import QueueItem
+from horae.api.resources.operations.queues import QueueItem
 from horae.cli.commands.types import as_values
 from horae.storage.jobs import queues
 from horae.storage.queues import QueueView

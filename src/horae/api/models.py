@@ -1,5 +1,6 @@
 """Base classes of request and response models, and types of their fields."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from fastapi import Path
 from pydantic import (
     AfterValidator,
+    AliasGenerator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -61,12 +63,22 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _made_from(name: str) -> str:
+    return re.sub("_on$", "_at", name.removesuffix("_sentence"))
+
+
 class View(BaseModel):
-    """A part of a response, made from the attributes of a value; an alias names a different
-    attribute.
+    """A part of a response, made from the attributes of a value.
+
+    `created_on` is made from `created_at`, `text_sentence` from `text`, and other fields from the
+    attribute of their name, unless an alias names a different one.
     """
 
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+    model_config = ConfigDict(
+        alias_generator=AliasGenerator(validation_alias=_made_from),
+        from_attributes=True,
+        populate_by_name=True,
+    )
 
 
 class SentenceItem(View):
@@ -100,11 +112,16 @@ StoredSentence = Annotated[SentenceItem | None, BeforeValidator(_stored_sentence
 
 @dataclass(frozen=True, slots=True)
 class OfValues:
-    """Marks a field that may show parameters or results of jobs; a viewer gets `blank` instead."""
+    """Marks a field that may show parameters or results of jobs; a viewer gets `blank` instead.
+
+    `technical`: the owner of the job gets that, too.
+    """
 
     blank: Any = None
+    technical: bool = False
 
 
+FOR_STAFF: Final = OfValues(technical=True)
 HIDDEN: Final = "not shown to viewers"
 """What a viewer reads in place of a text that may repeat parameters."""
 # Fields that a viewer reads as null, or in `HiddenText` as `HIDDEN`.
@@ -117,18 +134,18 @@ V = TypeVar("V", bound=BaseModel)
 
 
 def without_values(view: V, sees: Callable[[str | None], bool]) -> V:
-    """Return a view without what may show parameters and results.
+    """Return a view without what may show parameters and results, and without technical errors.
 
     `sees`: whether those of jobs of this owner may be shown. What a job type adds goes as well.
     """
-    if "owner" in type(view).model_fields and sees(vars(view)["owner"]):
-        return view
+    is_seen = "owner" in type(view).model_fields and sees(vars(view)["owner"])
     changes: dict[str, Any] = {}
     for name, field in type(view).model_fields.items():
         value = getattr(view, name)
         mark = next((each for each in field.metadata if isinstance(each, OfValues)), None)
         if mark is not None and value:
-            changes[name] = mark.blank
+            if mark.technical or not is_seen:
+                changes[name] = mark.blank
         elif isinstance(value, BaseModel):
             changes[name] = without_values(value, sees)
         elif isinstance(value, list):
@@ -138,7 +155,7 @@ def without_values(view: V, sees: Callable[[str | None], bool]) -> V:
                 for each in parts
             ]
     shown = view.model_copy(update=changes)
-    if shown.__pydantic_extra__:
+    if shown.__pydantic_extra__ and not is_seen:
         shown.__pydantic_extra__ = {}
     return shown
 

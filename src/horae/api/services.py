@@ -23,7 +23,7 @@ from horae.api.stream import (
     Source,
     StreamLimit,
 )
-from horae.api.views import JobViews
+from horae.api.views.jobs import JobViews
 from horae.client.changes import DONE, ChangeRequest, on_request
 from horae.client.jobs import AsyncJobs, Jobs
 from horae.client.operations import ChangeLog, Limits, Overview, Queues

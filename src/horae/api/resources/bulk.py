@@ -11,7 +11,7 @@ from horae.api.problems import PermissionDenied
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views import JobDetail, JobView
+from horae.api.views.jobs import JobDetail, JobView
 from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
 from horae.domain.storable import LARGEST_ID
 from horae.errors import InvalidRequest

@@ -1,5 +1,6 @@
 """`/api/deployments/`: list, scale and end the versions of modules' schedules."""
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated
 
@@ -7,9 +8,8 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import RequestModel, Storable
+from horae.api.models import RequestModel, Storable, View, attributes
 from horae.api.services import Services
-from horae.api.views import DeploymentItem, DeploymentList, deployment_list
 from horae.errors import DeploymentDoesNotExist
 from horae.storage.schedules import deployments
 
@@ -24,6 +24,28 @@ class Scale(RequestModel):
     """How many nodes a deployment needs."""
 
     min_replicas: int = Field(ge=0, le=10_000, description="Needed nodes; 0 stops the schedules.")
+
+
+class DeploymentItem(View):
+    """One version of the schedules that a module declares."""
+
+    key: str
+    module: str
+    # Pydantic has its own `schema`.
+    text: str = Field(alias="schema", description="The declared schedules as text.")
+    min_replicas: int = Field(description="Nodes that it needs; 0 stops its schedules.")
+    created_on: datetime
+    ended_on: datetime | None = Field(description="When it was replaced, or ended by hand.")
+    replaced_by: str | None = Field(description="The key of the version that took its place.")
+    types: list[str] = Field(
+        description="The job types of its schedules: a node that runs them knows all of these."
+    )
+
+
+class DeploymentList(View):
+    """The versions of all modules, the newest first."""
+
+    deployments: list[DeploymentItem]
 
 
 @router.get("/")
@@ -62,7 +84,16 @@ async def _list(services: Services) -> DeploymentList:
     found = await services.on_thread(services.deployments.list)
     database = services.components.database
     types = await services.on_thread(database.autocommit, deployments.types)
-    return deployment_list(found, types)
+    keys: dict[int | None, str] = {each.id: each.key for each in found}
+    items = [
+        {
+            **attributes(each),
+            "replaced_by": keys.get(each.replaced_by),
+            "types": types.get(each.id, []),
+        }
+        for each in found
+    ]
+    return DeploymentList.model_validate({"deployments": items})
 
 
 async def _item(services: Services, key: str) -> DeploymentItem:

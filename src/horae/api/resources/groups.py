@@ -3,15 +3,15 @@ members.
 """
 
 from contextlib import ExitStack
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
-from horae.api.models import GroupIdInPath, RequestModel, Storable
+from horae.api.models import GroupIdInPath, RequestModel, Storable, View
 from horae.api.resources.job_types import not_startable, translate_errors
-from horae.api.views import GroupView
 from horae.client.jobs.creating import Member
 from horae.domain.names import LONGEST_NAME
 from horae.types import JobType
@@ -35,6 +35,34 @@ class NewGroup(RequestModel):
     members: list[NewMember] = Field(max_length=MOST_MEMBERS)
     then: NewMember | None = None
     on_failure: Literal["continue", "cancel"] = "continue"
+
+
+class GroupView(View):
+    """Jobs that are watched and cancelled together."""
+
+    id: int
+    state: str = Field(
+        description=(
+            "`open` while members may be added, `ended` when all have ended, `cancelled` once it is"
+            " cancelled."
+        )
+    )
+    progress_percentage: int = Field(
+        ge=0, le=100, description="The mean of the members; 100 when all have ended."
+    )
+    total: int = Field(description="Members.")
+    finished: int
+    failed: int
+    cancelled: int
+    owner: str | None
+    on_failure: str = Field(
+        description="`continue` or `cancel`: what the group does when a member does not finish."
+    )
+    then_id: int | None = Field(description="The job that runs when all members have ended.")
+    created_on: datetime
+    cancelled_on: datetime | None
+    cancelled_by: str | None
+    ended_on: datetime | None = Field(description="When the last member ended.")
 
 
 @router.post("/", status_code=202)

@@ -17,7 +17,7 @@ from horae.api.problems import RESPONSES, PermissionDenied, Refused, document_er
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views import response_model_of
+from horae.api.views.jobs import response_model_of
 from horae.errors import HoraeError, UnknownJobType
 from horae.quoting import quoted
 from horae.sentences import SentenceCode

@@ -1,28 +1,28 @@
 """`/api/jobs/`: find, read, cancel, retry, reschedule and delete jobs."""
 
-from typing import Annotated, Any, Final, Literal
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
-from horae.api.models import Instant, JobIdInPath, RequestModel, Storable
+from horae.api.models import (
+    Instant,
+    JobIdInPath,
+    OptionalSentence,
+    RequestModel,
+    Storable,
+    StoredSentenceOfValues,
+    TextOfValues,
+    View,
+    without_parts,
+)
 from horae.api.problems import PermissionDenied
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views import (
-    AttemptList,
-    JobCounts,
-    JobDetail,
-    JobList,
-    JobWhyItem,
-    LogLevel,
-    LogLines,
-    attempt_views,
-    job_counts,
-    job_why_item,
-)
+from horae.api.views.jobs import JobDetail, JobList
 from horae.client.jobs import JobPage, wanted_states
 from horae.domain.jobs import (
     EVERYBODY,
@@ -32,6 +32,8 @@ from horae.domain.jobs import (
     Is,
     Job,
     JobState,
+    WaitReason,
+    level_name,
     parse_query,
 )
 from horae.domain.jobs import Field as JobField
@@ -197,6 +199,9 @@ class NewTime(RequestModel):
     )
 
 
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "critical"]
+
+
 class LogQuery(RequestModel):
     """Which log lines to list."""
 
@@ -207,6 +212,105 @@ class LogQuery(RequestModel):
     )
     level: LogLevel = Field("debug", description="The lowest level.")
     limit: int = Field(1000, ge=1, le=10_000, description="Lines in an answer, at most.")
+
+
+class StateCount(View):
+    """How many jobs are in a state."""
+
+    state: JobState
+    count: int
+    complete: bool = Field(description="False if there are more, or not enough time to count all.")
+
+
+class JobCounts(View):
+    """How many jobs are in each state."""
+
+    counts: list[StateCount]
+
+
+class AttemptView(View):
+    """How one attempt at a job ended."""
+
+    attempt: int
+    node: str | None = Field(validation_alias="node_id")
+    started_on: datetime
+    finished_on: datetime
+    outcome: str = Field(
+        description=(
+            "`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
+        )
+    )
+    error: TextOfValues = Field(description="Shown to staff.")
+    error_sentence: StoredSentenceOfValues = None
+    traceback: TextOfValues = Field(description="Shown to staff.")
+
+
+class AttemptList(View):
+    """All attempts, the oldest first."""
+
+    attempts: list[AttemptView]
+
+
+class JobWhyItem(View):
+    """Why a job has not started, or what has become of it: the reason that decides first."""
+
+    job_id: int
+    state: str
+    reason: WaitReason = Field(description="What decides first, for programs.")
+    text: str = Field(
+        description="The reason in one sentence.", examples=["Queue 'mail' is paused."]
+    )
+    text_sentence: OptionalSentence
+    until: datetime | None = Field(
+        description="When the reason ends by itself; null if something has to happen first."
+    )
+    since: datetime | None = Field(
+        description="When a pause began, or when the job started or ended."
+    )
+    note: str | None = Field(description="The note of a pause; shown to staff.")
+    by: str | None = Field(description="Who paused or cancelled; a pause's is shown to staff.")
+    ahead: int | None = Field(
+        description="How many jobs are claimed before it; null if its place is not known."
+    )
+    ahead_is_least: bool = Field(description="There may be more than `ahead`.")
+    starts_on: datetime | None = Field(
+        description="An estimate of its start; null without ground for one."
+    )
+    reckoned: str | None = Field(description="What the estimate follows from.")
+    reckoned_sentence: OptionalSentence
+    fails_on: datetime | None = Field(description="When the job fails if it has not begun.")
+    awaited: list[int] = Field(description="The first few jobs that must end first.")
+    group_id: int | None = Field(description="The group whose members must end first.")
+    holders: list[int] = Field(
+        description="The first few jobs that run under the limit; shown to staff."
+    )
+    node: str | None = Field(description="The node that runs it.")
+
+
+class LogLineView(View):
+    """A line that a job has logged."""
+
+    logged_on: datetime = Field(validation_alias="at")
+    attempt: int
+    level: Annotated[str, BeforeValidator(level_name)] = Field(
+        description="`debug`, `info`, `warning`, `error` or `critical`."
+    )
+    logger: str
+    message: str
+    dropped: int = Field(description="If not 0, this stands for so many lines that were not kept.")
+    cursor: str
+
+
+class LogLines(View):
+    """Log lines of a job, the oldest first."""
+
+    lines: list[LogLineView]
+    dropped: int = Field(description="Lines of the whole job that were not kept.")
+    next: str | None = Field(
+        validation_alias="cursor",
+        description="Where to continue, as `after`; null before the first line.",
+    )
+    more: bool = Field(description="Whether more lines are there already.")
 
 
 LargeValuesInQuery = Annotated[
@@ -231,8 +335,7 @@ async def list_jobs(
         found = await services.jobs.list(**query.filters(actor))
     else:
         found = await services.on_thread(services.listed_jobs.list, **query.filters(actor))
-    listed = await services.on_thread(services.views.page, found, technical=actor.sees_values)
-    return shown_to(actor, listed)
+    return shown_to(actor, await services.on_thread(services.views.page, found))
 
 
 @router.get("/counts/")
@@ -248,7 +351,12 @@ async def count_jobs(
         _query_of(query.query, query.timezone, actor),
         owner=actor.reading_as,
     )
-    return job_counts(counts)
+    return JobCounts(
+        counts=[
+            StateCount(state=state, count=found.count, complete=found.complete)
+            for state, found in counts.items()
+        ]
+    )
 
 
 @router.get("/{job_id}/")
@@ -272,7 +380,7 @@ async def list_attempts(
 ) -> AttemptList:
     """List how each attempt at a job ended, the oldest first."""
     found = await services.jobs.attempts(job_id, owner=actor.reading_as)
-    return attempt_views(found, technical=actor.sees_values)
+    return shown_to(actor, AttemptList.model_validate({"attempts": found}))
 
 
 @router.get("/{job_id}/why/")
@@ -281,8 +389,17 @@ async def explain_job(
 ) -> JobWhyItem:
     """Say why a job has not started, its place and an estimate, or what has become of it."""
     found = await services.jobs.why(job_id, owner=actor.reading_as)
-    values = actor.sees_values or not actor.sees_all
-    return job_why_item(found, technical=actor.sees_all, values=values)
+    item = JobWhyItem.model_validate(found)
+    if not actor.sees_all:
+        item.note = None
+        item.holders = []
+        if found.reason in (WaitReason.QUEUE_PAUSED, WaitReason.EVERYTHING_PAUSED):
+            item.by = None
+    elif not actor.sees_values:
+        item.text = without_parts(item.text, found.of_values)
+        if found.of_values:
+            item.text_sentence = None
+    return item
 
 
 @router.get("/{job_id}/logs/")
@@ -359,8 +476,7 @@ async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) 
 
 async def detail_of(services: Services, actor: Actor, job: Job) -> JobDetail:
     """Return the job as on its own page, with what this actor may see."""
-    found = await services.on_thread(services.views.detail, job, technical=actor.sees_values)
-    return shown_to(actor, found)
+    return shown_to(actor, await services.on_thread(services.views.detail, job))
 
 
 def _query_of(text: str | None, zone: str, actor: Actor) -> JobSearch | None:

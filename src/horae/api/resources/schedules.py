@@ -20,7 +20,7 @@ from horae.api.resources.schedule_bodies import (
 )
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views import (
+from horae.api.views.schedules import (
     BackfillRemoved,
     BackfillResult,
     FailedRunList,

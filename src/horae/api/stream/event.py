@@ -6,7 +6,7 @@ from typing import Final
 
 from horae.api.security.actor import Actor
 from horae.api.stream.watch import Change
-from horae.api.views import JobView
+from horae.api.views.jobs import JobView
 
 RETRY: Final = 2000
 """Milliseconds after which a browser that lost the connection reconnects."""

@@ -11,7 +11,8 @@ from horae.api.models import without_values
 from horae.api.stream.event import Update
 from horae.api.stream.timing import ScheduleSourceTiming
 from horae.api.stream.watch import JobWatch, Wanted
-from horae.api.views import JobViews, schedule_item
+from horae.api.views.jobs import JobViews
+from horae.api.views.schedules import schedule_item
 from horae.client.schedules import views_of
 from horae.storage.engine import Database
 from horae.storage.schedules import reading

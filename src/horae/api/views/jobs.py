@@ -13,23 +13,25 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from horae.api.models import (
+    FOR_STAFF,
     HIDDEN,
     AnyOfValues,
     HiddenText,
     OfValues,
     SentenceItem,
+    StoredSentence,
     StoredSentenceOfValues,
     TextOfValues,
     View,
     sentence_item,
 )
-from horae.client.jobs import JobCount, JobPage
+from horae.client.jobs import JobPage
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import Job, JobId, JobState
 from horae.guarded_log import guarded_log
 from horae.quoting import cut
 from horae.storage.engine import Database
-from horae.storage.jobs import PastAttempt, creation, reading
+from horae.storage.jobs import creation, reading
 from horae.storage.jobs.limits import weight_of
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
@@ -39,9 +41,6 @@ from horae.types.large_values import LargeValueMissing, open_value
 
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""
-
-_FOR_STAFF: Final = {"error", "error_line", "error_sentence", "traceback"}
-"""The fields that show technical errors."""
 
 log = guarded_log("horae.api")
 
@@ -71,11 +70,9 @@ class JobView(View):
     human_readable_error: Annotated[
         str, BeforeValidator(lambda text: text or ""), OfValues(HIDDEN)
     ] = Field(description="Why the job failed, for its owner; empty otherwise.")
-    human_readable_error_sentence: StoredSentenceOfValues = Field(
-        None, validation_alias="human_readable_error"
-    )
-    created_on: datetime = Field(validation_alias="created_at")
-    updated_on: datetime = Field(validation_alias="updated_at")
+    human_readable_error_sentence: StoredSentenceOfValues = None
+    created_on: datetime
+    updated_on: datetime
     error_code: str | None = Field(
         None,
         description=(
@@ -83,12 +80,8 @@ class JobView(View):
             " `hard_time_limit` or `schedule_time_limit`; null for other jobs."
         ),
     )
-    started_on: datetime | None = Field(
-        validation_alias="started_at", description="When the latest attempt began."
-    )
-    finished_on: datetime | None = Field(
-        validation_alias="finished_at", description="When the job ended, whatever the outcome."
-    )
+    started_on: datetime | None = Field(description="When the latest attempt began.")
+    finished_on: datetime | None = Field(description="When the job ended, whatever the outcome.")
     due_on: datetime = Field(
         validation_alias="run_at", description="The earliest start of the job."
     )
@@ -105,11 +98,9 @@ class JobView(View):
             " jobs."
         ),
     )
-    retry_reason_sentence: StoredSentenceOfValues = Field(None, validation_alias="retry_reason")
+    retry_reason_sentence: StoredSentenceOfValues = None
     expires_on: datetime | None = Field(
-        None,
-        validation_alias="expires_at",
-        description="When the job fails if it has not begun; null: never.",
+        None, description="When the job fails if it has not begun; null: never."
     )
     node: str | None = Field(
         validation_alias="node_id",
@@ -133,8 +124,8 @@ class JobView(View):
 class ListedJob(JobView):
     """A job as in a list."""
 
-    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
-    error_line: Annotated[str | None, BeforeValidator(_first_line), OfValues()] = Field(
+    error_sentence: Annotated[StoredSentence, FOR_STAFF] = None
+    error_line: Annotated[str | None, BeforeValidator(_first_line), FOR_STAFF] = Field(
         None,
         validation_alias="error",
         description="The line of the error that names the exception; shown to staff.",
@@ -148,10 +139,10 @@ class JobDetail(JobView):
         None, description="The parameters, secret ones masked; null where the type is unknown here."
     )
     result: AnyOfValues = Field(None, description="What the job returned.")
-    error: TextOfValues = Field(
+    error: Annotated[str | None, FOR_STAFF] = Field(
         None, description="Why the job failed, for its developer; shown to staff."
     )
-    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
+    error_sentence: Annotated[StoredSentence, FOR_STAFF] = None
     unique_key: TextOfValues = None
     retry_of: int | None = Field(None, description="The job that this one retries.")
     retried_as: int | None = Field(None, description="The newest job that retries this one.")
@@ -170,43 +161,6 @@ class JobList(View):
 
     jobs: list[ListedJob]
     next: str | None = Field(description="The cursor of the next page; null on the last one.")
-
-
-class StateCount(View):
-    """How many jobs are in a state."""
-
-    state: JobState
-    count: int
-    complete: bool = Field(description="False if there are more, or not enough time to count all.")
-
-
-class JobCounts(View):
-    """How many jobs are in each state."""
-
-    counts: list[StateCount]
-
-
-class AttemptView(View):
-    """How one attempt at a job ended."""
-
-    attempt: int
-    node: str | None = Field(validation_alias="node_id")
-    started_on: datetime = Field(validation_alias="started_at")
-    finished_on: datetime = Field(validation_alias="finished_at")
-    outcome: str = Field(
-        description=(
-            "`finished`, `failed`, `cancelled`, `timed_out`, `crashed`, `snoozed` or `interrupted`."
-        )
-    )
-    error: TextOfValues = Field(description="Shown to staff.")
-    error_sentence: StoredSentenceOfValues = Field(None, validation_alias="error")
-    traceback: TextOfValues = Field(description="Shown to staff.")
-
-
-class AttemptList(View):
-    """All attempts, the oldest first."""
-
-    attempts: list[AttemptView]
 
 
 def response_model_of(job_type: JobType[Any]) -> type[BaseModel]:
@@ -269,12 +223,10 @@ class JobViews:
             )
         return [_view(model, job, added.get(job.id, {})) for job in jobs]
 
-    def detail(self, job: Job, *, technical: bool) -> JobDetail:
-        """Return the job as on its own page; `technical`: with what only staff may see."""
+    def detail(self, job: Job) -> JobDetail:
+        """Return the job as on its own page."""
         detail = _view(JobDetail, job, self._added_to([job]).get(job.id, {}))
         detail.params = shown_parameters(self._registry, job.type, job.params)
-        if not technical:
-            _hide_errors(detail)
         detail.queue_is_paused = job.state is JobState.PENDING and self._database.autocommit(
             queues.is_paused, job.queue
         )
@@ -300,12 +252,9 @@ class JobViews:
             return open_value(self._registry.files, value)
         return value
 
-    def page(self, page: JobPage, *, technical: bool) -> JobList:
-        """Return a page of jobs; `technical`: with what only staff may see."""
-        views = self._listed(ListedJob, page.jobs)
-        if not technical:
-            _hide_errors(*views)
-        return JobList(jobs=views, next=page.next)
+    def page(self, page: JobPage) -> JobList:
+        """Return a page of jobs."""
+        return JobList(jobs=self._listed(ListedJob, page.jobs), next=page.next)
 
     def _added_to(self, jobs: Sequence[Job]) -> dict[JobId, Mapping[str, Any]]:
         """Return what the types add to the views of these jobs; one that raises adds nothing."""
@@ -333,31 +282,6 @@ class JobViews:
     def _describes(self, job: Job) -> bool:
         job_type = self._registry.find(job.type)
         return job_type is not None and has_hook(job_type, "describe")
-
-
-def job_counts(counts: Mapping[JobState, JobCount]) -> JobCounts:
-    """Return the counts in the order of the states."""
-    return JobCounts(
-        counts=[
-            StateCount(state=state, count=found.count, complete=found.complete)
-            for state, found in counts.items()
-        ]
-    )
-
-
-def attempt_views(attempts: Sequence[PastAttempt], *, technical: bool) -> AttemptList:
-    """Return how each attempt ended; `technical`: with what only staff may see."""
-    views = [AttemptView.model_validate(each) for each in attempts]
-    if not technical:
-        _hide_errors(*views)
-    return AttemptList(attempts=views)
-
-
-def _hide_errors(*views: ListedJob | JobDetail | AttemptView) -> None:
-    """Remove what only staff may see."""
-    for view in views:
-        for name in _FOR_STAFF.intersection(type(view).model_fields):
-            setattr(view, name, None)
 
 
 def _view(model: type[V], job: Job, added: Mapping[str, Any]) -> V:

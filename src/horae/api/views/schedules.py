@@ -162,10 +162,8 @@ class ScheduleDetail(_WithRules):
             " changed field."
         )
     )
-    started_on: datetime | None = Field(
-        validation_alias="started_at", description="When the run in progress started."
-    )
-    created_on: datetime = Field(validation_alias="created_at")
+    started_on: datetime | None = Field(description="When the run in progress started.")
+    created_on: datetime
     next_runs: list[datetime] = Field(
         description="The next starts, as far as they are known; none if it is disabled."
     )
@@ -185,7 +183,7 @@ class ScheduleDetail(_WithRules):
     waiting_reason: HiddenText = Field(
         description="Why the run in progress has not started, if it is pending."
     )
-    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
+    waiting_reason_sentence: SentenceOfValues
 
 
 class BackfillResult(View):
@@ -229,12 +227,12 @@ class TickItem(View):
     reason: str
     job_id: int | None
     retried_as: int | None = Field(description="The newest job that repeats its run.")
-    decided_on: datetime = Field(validation_alias="decided_at")
+    decided_on: datetime
     decided_by: str | None = Field(
         description="The node that decided; null for a decision by a user."
     )
     waiting_reason: HiddenText = Field(description="Why its run has not started, if it is pending.")
-    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
+    waiting_reason_sentence: SentenceOfValues
 
 
 class TickList(View):
@@ -287,8 +285,8 @@ class NodeLifeItem(View):
     name: str
     host: str
     pid: int
-    started_on: datetime = Field(validation_alias="started_at")
-    ended_on: datetime | None = Field(validation_alias="ended_at")
+    started_on: datetime
+    ended_on: datetime | None
     died: bool = Field(description="Whether it ended without unregistering.")
 
 
@@ -308,17 +306,17 @@ class WhyItem(View):
     count: int | None
     decision: str | None
     reason: str | None = Field(description="Also why a time to come will be skipped.")
-    decided_on: datetime | None = Field(validation_alias="decided_at")
+    decided_on: datetime | None
     decided_by: str | None
     job_id: int | None
     job_state: str | None
     job_error: HiddenText
     waiting_reason: HiddenText
-    waiting_reason_sentence: SentenceOfValues = Field(validation_alias="waiting_reason")
+    waiting_reason_sentence: SentenceOfValues
     blocked_by: int | None = Field(description="The job of the run that was in progress.")
     disabled_reason: str | None
     paused_by: str | None
-    paused_on: datetime | None = Field(validation_alias="paused_at")
+    paused_on: datetime | None
     note: str | None = Field(description="Why it is, or was, paused.")
     start_on: datetime | None = Field(
         validation_alias="start", description="When a time that is due or to come starts."
@@ -345,7 +343,7 @@ class ClockChangeItem(View):
     text: str | None = Field(
         description="What it does to times of the schedule; null if it concerns none."
     )
-    text_sentence: OptionalSentence = Field(validation_alias="text")
+    text_sentence: OptionalSentence
 
 
 class PreviewItem(View):
@@ -363,7 +361,7 @@ class PreviewItem(View):
     daylight_saving: str | None = Field(
         description="What happens to times that daylight saving skips or repeats."
     )
-    daylight_saving_sentence: OptionalSentence = Field(validation_alias="daylight_saving")
+    daylight_saving_sentence: OptionalSentence
     times: list[datetime] = Field(
         description=(
             "The next starts, with the offset of the zone; for an interval that is counted from the"
@@ -397,8 +395,8 @@ class FailedRunItem(View):
 
     job_id: int
     nominal_time: datetime | None
-    started_on: datetime = Field(validation_alias="started_at")
-    finished_on: datetime = Field(validation_alias="finished_at")
+    started_on: datetime
+    finished_on: datetime
     outcome: str = Field(description="`failed`, `timed_out` or `crashed`.")
     error: TextOfValues
     traceback: TextOfValues

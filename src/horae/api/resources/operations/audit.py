@@ -70,7 +70,7 @@ class AuditItem(View):
     )
     outcome: str = Field(description="`done`, or the error code of the response.")
     note: str | None
-    note_sentence: StoredSentence = Field(None, validation_alias="note")
+    note_sentence: StoredSentence = None
     channel: str | None = Field(
         description="The channel of the request: `dashboard`, `http`, `cli` or `python`."
     )

@@ -1,20 +1,23 @@
 """`/api/history/`: what waited, how late it was and what ended, for charts and tables."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.models import Moment, RequestModel, Storable
+from horae.api.models import Moment, RequestModel, Storable, View
 from horae.api.problems import document_errors
-from horae.api.views import (
-    HistorySeries,
-    QueueHistoryList,
-    TypeHistoryList,
-    history_series,
+from horae.api.resources.operations.errors import DeployedItem
+from horae.client.operations import (
+    STEP_FIGURES,
+    Scope,
+    figures_of_step,
+    of_queues,
+    of_types,
+    series,
 )
-from horae.client.operations import Scope, of_queues, of_types, series
 from horae.domain.history import MOST_POINTS
 from horae.domain.names import LONGEST_NAME
 
@@ -66,6 +69,110 @@ class TypesQuery(RequestModel):
     )
 
 
+class HistorySeries(View):
+    """The figures of a time in equal steps. Each list has an entry for each step, the first at
+    `start`; null is a gap: nobody recorded this time.
+    """
+
+    scope: Scope
+    name: str | None
+    start: datetime
+    until: datetime = Field(
+        description="The end of what is recorded; not yet that of the last step."
+    )
+    step_seconds: int
+    seconds: list[int] = Field(
+        description="For how many seconds of each step there are figures; divide by it for a rate."
+    )
+    waiting: list[int | None] = Field(description="Due jobs, the highest number in each step.")
+    lateness_seconds: list[float | None] = Field(
+        description=(
+            "For how long the oldest due job that may start has waited, the longest in each step."
+        )
+    )
+    finished: list[int | None]
+    failed: list[int | None]
+    cancelled: list[int | None]
+    slots: list[int | None] = Field(
+        description="Slots of the living nodes for these jobs, at most the limit of the queue."
+    )
+    slots_used: list[int | None] = Field(
+        description="Jobs that nodes held, the highest number in each step."
+    )
+    wait_p50_seconds: list[float | None] = Field(
+        description=(
+            "From due to started, of the jobs that ended; estimated from a histogram. Null for a"
+            " queue."
+        )
+    )
+    wait_p95_seconds: list[float | None]
+    run_p50_seconds: list[float | None] = Field(description="From started to ended.")
+    run_p95_seconds: list[float | None]
+
+
+class TotalsItem(View):
+    """What ended in a time, and how long it waited and ran: estimated from a histogram, and null
+    for a queue.
+    """
+
+    seconds: int = Field(description="For how many seconds of the time there are figures.")
+    finished: int
+    failed: int
+    cancelled: int
+    per_minute: float | None = Field(description="How many jobs ended in a minute.")
+    wait_p50_seconds: float | None = Field(validation_alias="wait_p50")
+    wait_p95_seconds: float | None = Field(validation_alias="wait_p95")
+    run_p50_seconds: float | None = Field(validation_alias="run_p50")
+    run_p95_seconds: float | None = Field(validation_alias="run_p95")
+
+
+class QueueCourseItem(View):
+    """The course of one queue."""
+
+    name: str
+    waiting: list[int | None] = Field(description="Due jobs, the highest number in each step.")
+    slots: int | None = Field(description="Slots of the living nodes for its jobs; null: unknown.")
+    totals: TotalsItem
+    recent: TotalsItem = Field(description="The last five minutes.")
+    behind_since: datetime | None = Field(
+        description=(
+            "When the queue fell behind, if its oldest job that may start has waited for 30 seconds"
+            " or more."
+        )
+    )
+
+
+class QueueHistoryList(View):
+    """The courses of the queues that had jobs, by name."""
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool = Field(description="False if less busy queues were left out.")
+    queues: list[QueueCourseItem]
+
+
+class TypeCourseItem(View):
+    """The course of one job type."""
+
+    name: str
+    ended: list[int | None] = Field(description="How many jobs ended in each step.")
+    totals: TotalsItem
+    before: TotalsItem | None = Field(description="Before the deployment that was asked for.")
+    after: TotalsItem | None = Field(description="After it.")
+
+
+class TypeHistoryList(View):
+    """The courses of the job types that had jobs, or that this program knows, by name."""
+
+    start: datetime
+    until: datetime
+    step_seconds: int
+    complete: bool = Field(description="False if less busy types were left out.")
+    deployment: DeployedItem | None
+    types: list[TypeCourseItem]
+
+
 @router.get("/")
 async def get_history(
     services: ServicesHere, _actor: Reader, query: Annotated[SeriesQuery, Query()]
@@ -77,7 +184,16 @@ async def get_history(
     shortest that are kept and of which there are at most `points`.
     """
     found = await services.on_thread(series, services.reads, **query.model_dump())
-    return history_series(found)
+    steps = [figures_of_step(each) for each in found.points]
+    return HistorySeries(
+        scope=found.scope,
+        name=found.name,
+        start=found.start,
+        until=found.until,
+        step_seconds=found.step_seconds,
+        seconds=[each.seconds for each in found.points],
+        **{name: [step[name] for step in steps] for name in STEP_FIGURES},
+    )
 
 
 @router.get("/queues/")

@@ -1,18 +1,19 @@
 """`/api/queues/`: list, pause, resume and limit queues, and let owners take turns."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import RequestModel, Storable
+from horae.api.models import RequestModel, Storable, View
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.security.actor import Actor
 from horae.api.services import Services
-from horae.api.views import QueueItem, QueueList
+from horae.domain.jobs import OWN_BACKEND
 from horae.domain.limits import Limit
 from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import LARGEST_NUMBER
@@ -53,6 +54,49 @@ class QueueLimitByKey(LimitChange):
         max_length=LONGEST_NAME,
         description="A format over the parameters, such as `{customer_id}`.",
     )
+
+
+class QueueItem(View):
+    """A queue, with what waits and runs in it."""
+
+    name: str
+    paused: Annotated[bool, BeforeValidator(lambda moment: moment is not None)] = Field(
+        validation_alias="paused_at"
+    )
+    paused_on: datetime | None
+    note: str | None = Field(description="Why it is paused.")
+    concurrency_limit: int | None = Field(
+        description=QUEUE_OPTIONS["concurrency_limit"].description
+    )
+    fair_by: str | None = Field(description=QUEUE_OPTIONS["fair_by"].description)
+    limits: dict[str, Any] | None = Field(description=QUEUE_OPTIONS["limits"].description)
+    declared: dict[str, Any] | None = Field(
+        description=(
+            "What the code of a deployed module declares for these; changes at run time stay until"
+            " it changes."
+        )
+    )
+    backend: Annotated[str, BeforeValidator(lambda stored: stored or OWN_BACKEND)] = Field(
+        description=(
+            "What runs its jobs unless their type names something else: `horae`, `celery` or"
+            " `celery:QUEUE`."
+        )
+    )
+    pending: int = Field(description="Pending jobs, including those that are due later.")
+    due: int = Field(description="Pending jobs that are due.")
+    started: int
+    oldest_seconds: Annotated[
+        float | None, BeforeValidator(lambda seconds: seconds if seconds and seconds > 0 else None)
+    ] = Field(
+        validation_alias="oldest_due",
+        description="How long its longest waiting job has been due; null for none.",
+    )
+
+
+class QueueList(View):
+    """Every queue that has work, is paused, has a limit or is run by another system, by name."""
+
+    queues: list[QueueItem]
 
 
 @router.get("/")
