@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from fastapi import Path
+from fastapi import Query
 from pydantic import (
     AfterValidator,
     AliasGenerator,
@@ -18,11 +18,16 @@ from pydantic import (
 )
 
 from horae.domain.jobs import stored_text
+from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import LARGEST_ID, is_storable
 from horae.sentences import Sentence, SentenceCode, as_json
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+T = TypeVar("T")
+V = TypeVar("V", bound=BaseModel)
 
 
 def _check_storable(text: str) -> str:
@@ -53,8 +58,10 @@ Moment = Annotated[
     BeforeValidator(_refuse_number),
 ]
 """A moment with which both databases can calculate."""
-GroupIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the group.")]
-JobIdInPath = Annotated[int, Path(ge=1, le=LARGEST_ID, description="ID of the job.")]
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
+FromQuery = Annotated[T, Query()]
+"""A model of all query parameters of a request."""
 
 
 class RequestModel(BaseModel):
@@ -130,7 +137,6 @@ TextOfValues = Annotated[str | None, OfValues()]
 HiddenText = Annotated[str | None, OfValues(HIDDEN)]
 SentenceOfValues = Annotated[OptionalSentence, OfValues()]
 StoredSentenceOfValues = Annotated[StoredSentence, OfValues()]
-V = TypeVar("V", bound=BaseModel)
 
 
 def without_values(view: V, sees: Callable[[str | None], bool]) -> V:

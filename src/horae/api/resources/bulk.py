@@ -1,19 +1,18 @@
 """`/api/jobs/bulk/`: change all jobs that meet a filter, by one job, or count them."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from pydantic import Field
 
 from horae.api.dependencies import Changer, ServicesHere
-from horae.api.models import Instant, RequestModel, Storable, View
+from horae.api.models import Id, Instant, RequestModel, Storable, View
 from horae.api.problems import PermissionDenied
 from horae.api.resources.jobs import detail_of
 from horae.api.security.actor import Actor
 from horae.api.services import Services
 from horae.api.views.jobs import JobDetail, JobView
 from horae.domain.jobs import MOST_CHARACTERS, MOST_IDS, BulkAction
-from horae.domain.storable import LARGEST_ID
 from horae.errors import InvalidRequest
 from horae.sentences import SentenceCode
 
@@ -36,12 +35,8 @@ class BulkChange(RequestModel):
     owner: Storable | None = Field(
         None, min_length=1, description="Owner of the jobs; only for staff."
     )
-    schedule_id: int | None = Field(
-        None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule."
-    )
-    ids: list[Annotated[int, Field(ge=1, le=LARGEST_ID)]] | None = Field(
-        None, max_length=MOST_IDS, description="Only these jobs."
-    )
+    schedule_id: Id | None = Field(None, description="Only the runs of this schedule.")
+    ids: list[Id] | None = Field(None, max_length=MOST_IDS, description="Only these jobs.")
     query: Storable | None = Field(
         None,
         min_length=1,

@@ -4,20 +4,20 @@ members.
 
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path
 from pydantic import Field
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere
-from horae.api.models import GroupIdInPath, RequestModel, Storable, View
+from horae.api.models import Id, Name, RequestModel, View
 from horae.api.resources.job_types import not_startable, translate_errors
 from horae.client.jobs.creating import Member
-from horae.domain.names import LONGEST_NAME
 from horae.types import JobType
 
 router = APIRouter(prefix="/api/groups", tags=["jobs"])
 
+GroupId = Annotated[Id, Path(description="ID of the group.")]
 MOST_MEMBERS: Final = 1_000
 """Maximum number of members in one request."""
 
@@ -25,7 +25,7 @@ MOST_MEMBERS: Final = 1_000
 class NewMember(RequestModel):
     """A job of a group, of a public job type."""
 
-    type: Storable = Field(min_length=1, max_length=LONGEST_NAME)
+    type: Name
     params: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
@@ -89,17 +89,13 @@ async def start_group(services: ServicesHere, actor: Changer, group: NewGroup) -
 
 
 @router.get("/{group_id}/")
-async def get_group(
-    services: ServicesHere, actor: Authenticated, group_id: GroupIdInPath
-) -> GroupView:
+async def get_group(services: ServicesHere, actor: Authenticated, group_id: GroupId) -> GroupView:
     """Read a group, with the progress of its members."""
     return GroupView.model_validate(await services.jobs.get_group(group_id, owner=actor.reading_as))
 
 
 @router.post("/{group_id}/cancel/")
-async def cancel_group(
-    services: ServicesHere, actor: Changer, group_id: GroupIdInPath
-) -> GroupView:
+async def cancel_group(services: ServicesHere, actor: Changer, group_id: GroupId) -> GroupView:
     """Cancel the members that have not ended, and the job after them. Idempotent."""
     async with services.record_change(actor, "group.cancel", str(group_id)):
         return GroupView.model_validate(

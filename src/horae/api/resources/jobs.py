@@ -3,14 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BeforeValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from horae.api.dependencies import Authenticated, Changer, ServicesHere, Staff, shown_to
 from horae.api.models import (
+    FromQuery,
+    Id,
     Instant,
-    JobIdInPath,
     OptionalSentence,
     RequestModel,
     Storable,
@@ -105,9 +106,7 @@ class JobQuery(RequestModel):
     owner: Storable | None = Field(
         None, min_length=1, description="Owner of the jobs; only for staff."
     )
-    schedule_id: int | None = Field(
-        None, ge=1, le=LARGEST_ID, description="Only the runs of this schedule."
-    )
+    schedule_id: Id | None = Field(None, description="Only the runs of this schedule.")
     query: Storable | None = Field(
         None,
         min_length=1,
@@ -120,9 +119,7 @@ class JobQuery(RequestModel):
         examples=QUERY_EXAMPLES,
     )
     timezone: Storable = Timezone
-    group_id: int | None = Field(
-        None, ge=1, le=LARGEST_ID, description="Only the members of this group."
-    )
+    group_id: Id | None = Field(None, description="Only the members of this group.")
     order: Literal["newest", "oldest", "last_ended", "first_ended"] = Field(
         "newest",
         description=(
@@ -313,6 +310,7 @@ class LogLines(View):
     more: bool = Field(description="Whether more lines are there already.")
 
 
+JobIdInPath = Annotated[Id, Path(description="ID of the job.")]
 LargeValuesInQuery = Annotated[
     bool,
     Query(
@@ -326,7 +324,7 @@ LargeValuesInQuery = Annotated[
 
 @router.get("/")
 async def list_jobs(
-    services: ServicesHere, actor: Authenticated, query: Annotated[JobQuery, Query()]
+    services: ServicesHere, actor: Authenticated, query: FromQuery[JobQuery]
 ) -> JobList:
     """List jobs, newest first: the user's own, or for staff all."""
     if actor.reading_as is not EVERYBODY and query.owner not in (None, actor.id):
@@ -340,7 +338,7 @@ async def list_jobs(
 
 @router.get("/counts/")
 async def count_jobs(
-    services: ServicesHere, actor: Authenticated, query: Annotated[CountQuery, Query()]
+    services: ServicesHere, actor: Authenticated, query: FromQuery[CountQuery]
 ) -> JobCounts:
     """Count the jobs in each state that meet a query: the user's own, or for staff all.
 
@@ -407,7 +405,7 @@ async def list_logs(
     services: ServicesHere,
     actor: Authenticated,
     job_id: JobIdInPath,
-    query: Annotated[LogQuery, Query()],
+    query: FromQuery[LogQuery],
 ) -> LogLines:
     """List the log lines of a job, the oldest first; for staff, because they may contain what its
     owner must not see.

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from horae.api.models import Moment, RequestModel, Storable
+from horae.api.models import Moment, Name, RequestModel, Storable
 from horae.client.schedules import DEFAULT_LIMIT, LARGEST_LIMIT, ScheduleKeywords
 from horae.client.schedules.preview import MOST_TIMES
 from horae.domain.cron import DstFold, DstGap
-from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.types import LONGEST_NOTE, RuleKeywords
 
-_Name = Annotated[Storable, Field(min_length=1, max_length=LONGEST_NAME)]
 _Text = Annotated[Storable, Field(min_length=1, max_length=1000)]
 _Duration = Annotated[_Text, Field(description="A duration.", examples=["90s", "5m", "1 day"])]
 
@@ -79,7 +77,7 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
     next_start: Annotated[
         Moment, Field(description="Moves the next start, once; a time in the past means at once.")
     ]
-    queue: _Name
+    queue: Name
     priority: int
     params: Annotated[dict[str, Any], Field(description="All parameters of its jobs.")]
 
@@ -87,8 +85,8 @@ class ScheduleOptions(_TriggerBody, _RuleBody, total=False):
 class NewSchedule(ScheduleOptions, total=False):
     """A schedule to add."""
 
-    job_type: Required[_Name]
-    name: Annotated[_Name, Field(description="Its name; by default that of the job type.")]
+    job_type: Required[Name]
+    name: Annotated[Name, Field(description="Its name; by default that of the job type.")]
     enabled: Annotated[bool, Field(description="Whether it is enabled from the start.")]
 
 
@@ -96,7 +94,7 @@ class AlteredSchedule(ScheduleOptions, total=False):
     """What to change of a schedule."""
 
     revision: Annotated[
-        _Name,
+        Name,
         Field(
             description=(
                 "`revision` of the schedule as it was read: the change is refused if another one"
@@ -120,7 +118,7 @@ class SchedulePreview(_TriggerBody, total=False):
 class WantedSchedule(ScheduleOptions, total=False):
     """What a schedule is to be."""
 
-    job_type: Required[_Name]
+    job_type: Required[Name]
     enabled: Annotated[
         bool,
         Field(description="Whether it is enabled; if not given, a paused schedule stays paused."),

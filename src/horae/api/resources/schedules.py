@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Response
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff, shown_to
-from horae.api.models import Instant, RequestModel, Storable, View
+from horae.api.models import FromQuery, Id, Instant, Name, RequestModel, Storable, View
 from horae.api.resources.schedule_bodies import (
     AlteredSchedule,
     BackfillRange,
@@ -41,20 +41,14 @@ from horae.api.views.schedules import (
 )
 from horae.client.schedules import ScheduleView, page_of
 from horae.client.schedules.lanes import LONGEST, MOST_LANES
-from horae.domain.names import LONGEST_NAME
 from horae.domain.schedules import Decision
-from horae.domain.storable import LARGEST_ID
 from horae.storage.engine import Use
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 _DECISION: Final = f"({'|'.join(Decision)})"
-ScheduleId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The ID of a schedule.")]
-
-
-ScheduleName = Annotated[
-    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a schedule.")
-]
+ScheduleId = Annotated[Id, Path(description="The ID of a schedule.")]
+ScheduleName = Annotated[Name, Path(description="The name of a schedule.")]
 
 
 class ScheduleQuery(RequestModel):
@@ -129,7 +123,7 @@ class ErrorQuery(RequestModel):
 
 @router.get("/")
 async def list_schedules(
-    services: ServicesHere, _actor: Reader, query: Annotated[ScheduleQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: FromQuery[ScheduleQuery]
 ) -> ScheduleList:
     """List schedules by module and name; those that this version cannot read are left out."""
     found = await services.on_thread(page_of, services.reads, **query.model_dump())
@@ -176,7 +170,7 @@ async def list_schedulable_types(services: ServicesHere, _actor: Reader) -> Sche
 
 @router.get("/lanes/")
 async def list_lanes(
-    services: ServicesHere, _actor: Reader, query: Annotated[LaneQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: FromQuery[LaneQuery]
 ) -> LaneList:
     """Read what became of the times of some schedules in the last hours, and what comes next."""
     ids = {int(each) for each in query.ids.split(",")}
@@ -337,7 +331,7 @@ async def list_ticks(
     services: ServicesHere,
     actor: Reader,
     schedule_id: ScheduleId,
-    query: Annotated[TickQuery, Query()],
+    query: FromQuery[TickQuery],
 ) -> TickList:
     """List what was decided about each nominal time, and why; the newest first."""
     found = await services.on_thread(
@@ -355,7 +349,7 @@ async def explain_time(
     services: ServicesHere,
     actor: Reader,
     schedule_id: ScheduleId,
-    query: Annotated[WhyQuery, Query()],
+    query: FromQuery[WhyQuery],
 ) -> WhyItem:
     """Say why it did or did not run at a moment, or what will happen then."""
     found = await services.on_thread(services.listed_schedules.why, schedule_id, query.at)
@@ -375,7 +369,7 @@ async def list_schedule_errors(
     services: ServicesHere,
     actor: Reader,
     schedule_id: ScheduleId,
-    query: Annotated[ErrorQuery, Query()],
+    query: FromQuery[ErrorQuery],
 ) -> FailedRunList:
     """List its runs that failed or crashed, the newest first."""
     errors = await services.on_thread(

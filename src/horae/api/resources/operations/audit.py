@@ -1,14 +1,14 @@
 """`/api/audit/`: who changed what."""
 
 from datetime import datetime
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
 from horae.api.models import (
     AnyOfValues,
+    FromQuery,
     Instant,
     RequestModel,
     Storable,
@@ -91,7 +91,7 @@ class AuditList(View):
 
 @router.get("/")
 async def list_audit(
-    services: ServicesHere, actor: Reader, query: Annotated[AuditQuery, Query()]
+    services: ServicesHere, actor: Reader, query: FromQuery[AuditQuery]
 ) -> AuditList:
     """List changes with their actor and time, including refused ones."""
     database = services.components.database

@@ -1,17 +1,23 @@
 """`/api/errors/`: what fails, in groups that have one cause."""
 
 from datetime import datetime
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import AliasPath, Field
 
 from horae.api.dependencies import Reader, ServicesHere, shown_to
-from horae.api.models import RequestModel, Storable, StoredSentenceOfValues, TextOfValues, View
+from horae.api.models import (
+    FromQuery,
+    Name,
+    RequestModel,
+    Storable,
+    StoredSentenceOfValues,
+    TextOfValues,
+    View,
+)
 from horae.api.problems import document_errors
 from horae.client.operations import failures_since
 from horae.domain.jobs import JobId
-from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/errors", tags=["operations"])
 
@@ -22,9 +28,7 @@ class FailureQuery(RequestModel):
     since: Storable = Field(
         "24h", min_length=1, max_length=50, description="How far to look back, at most 90 days."
     )
-    type: Storable | None = Field(
-        None, min_length=1, max_length=LONGEST_NAME, description="Only failures of this job type."
-    )
+    type: Name | None = Field(None, description="Only failures of this job type.")
 
     deployment: Storable | None = Field(
         None,
@@ -114,7 +118,7 @@ class ErrorList(View):
 
 @router.get("/", responses=document_errors(404))
 async def list_errors(
-    services: ServicesHere, actor: Reader, query: Annotated[FailureQuery, Query()]
+    services: ServicesHere, actor: Reader, query: FromQuery[FailureQuery]
 ) -> ErrorList:
     """Group the failed attempts by job type, class of the exception, and place in the application.
 

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import Field
 
 from horae.api.dependencies import Reader, ServicesHere
-from horae.api.models import Moment, RequestModel, Storable, View
+from horae.api.models import FromQuery, Moment, Name, RequestModel, Storable, View
 from horae.api.problems import document_errors
 from horae.api.resources.operations.errors import DeployedItem
 from horae.client.operations import (
@@ -19,7 +19,6 @@ from horae.client.operations import (
     series,
 )
 from horae.domain.history import MOST_POINTS
-from horae.domain.names import LONGEST_NAME
 
 router = APIRouter(prefix="/api/history", tags=["operations"])
 
@@ -37,9 +36,7 @@ class SeriesQuery(RequestModel):
     """Which figures to read."""
 
     scope: Scope = Scope.EVERYTHING
-    name: Storable | None = Field(
-        None, min_length=1, max_length=LONGEST_NAME, description="The name of the queue or type."
-    )
+    name: Name | None = Field(None, description="The name of the queue or type.")
     span: Span | None = None
     since: Moment | None = Field(None, alias="from", description="In place of `span`.")
     until: Moment | None = Field(None, description="With `from`; default: now.")
@@ -58,10 +55,8 @@ class TypesQuery(RequestModel):
     """How far to look back, and what to compare."""
 
     span: Span = "24h"
-    deployment: Storable | None = Field(
+    deployment: Name | None = Field(
         None,
-        min_length=1,
-        max_length=LONGEST_NAME,
         description=(
             "The key of a deployment of the last 30 days: compares `span` before it with the same"
             " time after it."
@@ -175,7 +170,7 @@ class TypeHistoryList(View):
 
 @router.get("/")
 async def get_history(
-    services: ServicesHere, _actor: Reader, query: Annotated[SeriesQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: FromQuery[SeriesQuery]
 ) -> HistorySeries:
     """Read the figures of all jobs, of one queue or of one type, in equal steps of time.
 
@@ -198,7 +193,7 @@ async def get_history(
 
 @router.get("/queues/")
 async def list_queue_history(
-    services: ServicesHere, _actor: Reader, query: Annotated[CoursesQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: FromQuery[CoursesQuery]
 ) -> QueueHistoryList:
     """List the queues that had jobs: how many waited, what ended, and since when one is behind."""
     found = await services.on_thread(of_queues, services.reads, query.span)
@@ -207,7 +202,7 @@ async def list_queue_history(
 
 @router.get("/types/", responses=document_errors(404))
 async def list_type_history(
-    services: ServicesHere, _actor: Reader, query: Annotated[TypesQuery, Query()]
+    services: ServicesHere, _actor: Reader, query: FromQuery[TypesQuery]
 ) -> TypeHistoryList:
     """List the job types: what ended, how long it waited and ran, before and after a deployment."""
     found = await services.on_thread(

@@ -8,16 +8,13 @@ from fastapi import APIRouter, Path
 from pydantic import BeforeValidator, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import RequestModel, Storable, View
+from horae.api.models import Name, RequestModel, Storable, View
 from horae.domain.limits import Window
-from horae.domain.names import LONGEST_NAME
 from horae.domain.storable import LARGEST_NUMBER
 
 router = APIRouter(prefix="/api/limits", tags=["operations"])
 
-LimitName = Annotated[
-    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a limit.")
-]
+LimitName = Annotated[Name, Path(description="The name of a limit.")]
 
 
 class LimitChange(RequestModel):

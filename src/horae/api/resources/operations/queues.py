@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from pydantic import BeforeValidator, Field
 
 from horae.api.dependencies import Reader, ServicesHere, Staff
-from horae.api.models import RequestModel, Storable, View
+from horae.api.models import Name, RequestModel, Storable, View
 from horae.api.resources.operations.limits import LimitChange
 from horae.api.security.actor import Actor
 from horae.api.services import Services
@@ -23,9 +23,7 @@ from horae.types.options import QUEUE_OPTIONS
 
 router = APIRouter(prefix="/api/queues", tags=["operations"])
 
-QueueName = Annotated[
-    Storable, Path(min_length=1, max_length=LONGEST_NAME, description="The name of a queue.")
-]
+QueueName = Annotated[Name, Path(description="The name of a queue.")]
 
 
 class QueuePause(RequestModel):
