@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -45,26 +45,20 @@ class Declared:
     """A metric as it is declared; the reference is written from all of these."""
 
     name: str
-    kind: str
-    labels: tuple[str, ...]
     help: str
+    labels: tuple[str, ...] = ()
+    kind: str = "gauge"
 
     def family(self) -> Any:
         """Return it without samples."""
         return FAMILIES[self.kind](self.name, self.help, labels=self.labels)
 
-    def by_label(self, values: Mapping[str, float]) -> Metric:
-        """Return it with a sample for each value of its only label."""
+    def with_values(self, values: Mapping[tuple[str, ...], float]) -> Any:
+        """Return it with a sample for each combination of values of its labels."""
         family = self.family()
-        for label, value in sorted(values.items()):
-            family.add_metric([label], value)
-        return cast("Metric", family)
-
-    def single(self, value: float) -> Metric:
-        """Return it with its only sample."""
-        family = self.family()
-        family.add_metric([], value)
-        return cast("Metric", family)
+        for labels, value in sorted(values.items()):
+            family.add_metric(labels, value)
+        return family
 
 
 FAMILIES: Final[Mapping[str, Callable[..., Metric]]] = {
@@ -74,89 +68,76 @@ FAMILIES: Final[Mapping[str, Callable[..., Metric]]] = {
 }
 _by_type: Final = ("type",)
 _of_queue: Final = ("queue",)
-VERSION: Final = Declared("horae", "info", ("version",), "the version of this process")
-JOBS: Final = Declared("horae_jobs", "counter", ("type", "outcome"), "jobs that ended")
+VERSION: Final = Declared("horae", "the version of this process", ("version",), "info")
+JOBS: Final = Declared("horae_jobs", "jobs that ended", ("type", "outcome"), "counter")
 PICK_UP: Final = Declared(
-    "horae_job_pick_up_seconds", "histogram", _by_type, "from the due time to the start"
+    "horae_job_pick_up_seconds", "from the due time to the start", _by_type, "histogram"
 )
 DURATION: Final = Declared(
-    "horae_job_duration_seconds", "histogram", _by_type, "from the start to the end"
+    "horae_job_duration_seconds", "from the start to the end", _by_type, "histogram"
 )
 LATENESS: Final = Declared(
     "horae_schedule_lateness_seconds",
-    "histogram",
-    _by_type,
     "from the nominal time to the decision, of scheduled jobs that ended",
+    _by_type,
+    "histogram",
 )
-OVERDUE: Final = Declared(
-    "horae_schedules_overdue", "gauge", (), "schedules that are more than a minute late"
-)
+OVERDUE: Final = Declared("horae_schedules_overdue", "schedules that are more than a minute late")
 OLDEST_OVERDUE: Final = Declared(
-    "horae_oldest_overdue_seconds", "gauge", (), "how many seconds late the oldest of them is"
+    "horae_oldest_overdue_seconds", "how many seconds late the oldest of them is"
 )
-SLOTS: Final = Declared("horae_slots", "gauge", (), "slots of all live nodes")
-SLOTS_USED: Final = Declared("horae_slots_used", "gauge", (), "how many of them are taken")
-NODES: Final = Declared("horae_nodes", "gauge", ("state",), "nodes, `alive` and `dead`")
+SLOTS: Final = Declared("horae_slots", "slots of all live nodes")
+SLOTS_USED: Final = Declared("horae_slots_used", "how many of them are taken")
+NODES: Final = Declared("horae_nodes", "nodes, `alive` and `dead`", ("state",))
 UNREADABLE: Final = Declared(
-    "horae_unreadable_rows",
-    "gauge",
-    ("table",),
-    "rows that this process found and could not read",
+    "horae_unreadable_rows", "rows that this process found and could not read", ("table",)
 )
 QueueGauge: TypeAlias = tuple[Declared, Callable[[Sequence[Any]], float]]
 """A gauge, and its value for the queues that share a label."""
 QUEUE_GAUGES: Final[Sequence[QueueGauge]] = (
     (
-        Declared("horae_backlog_jobs", "gauge", _of_queue, "jobs that are waiting"),
+        Declared("horae_backlog_jobs", "jobs that are waiting", _of_queue),
         lambda group: sum(each.pending for each in group),
     ),
     (
-        Declared("horae_running_jobs", "gauge", _of_queue, "jobs that have started"),
+        Declared("horae_running_jobs", "jobs that have started", _of_queue),
         lambda group: sum(each.started for each in group),
     ),
     (
         Declared(
-            "horae_oldest_due_seconds",
-            "gauge",
-            _of_queue,
-            "how many seconds the oldest due job has waited",
+            "horae_oldest_due_seconds", "how many seconds the oldest due job has waited", _of_queue
         ),
         lambda group: max(0.0, *(each.oldest_due or 0.0 for each in group)),
     ),
     (
-        Declared("horae_queue_paused", "gauge", _of_queue, "1 while the queue is paused"),
+        Declared("horae_queue_paused", "1 while the queue is paused", _of_queue),
         lambda group: sum(each.is_paused for each in group),
     ),
 )
 DEPTH_GAUGES: Final[Sequence[QueueGauge]] = (
     (
-        Declared("horae_queue_due_jobs", "gauge", _of_queue, "due jobs that wait only for a slot"),
+        Declared("horae_queue_due_jobs", "due jobs that wait only for a slot", _of_queue),
         lambda group: sum(each.due for each in group),
     ),
     (
         Declared(
-            "horae_queue_work_seconds",
-            "gauge",
-            _of_queue,
-            "how many seconds one slot would need for them",
+            "horae_queue_work_seconds", "how many seconds one slot would need for them", _of_queue
         ),
         lambda group: sum(each.work_seconds for each in group),
     ),
     (
         Declared(
             "horae_queue_slots",
-            "gauge",
-            _of_queue,
             "slots of the live nodes that can run them, at most the limit of the queue",
+            _of_queue,
         ),
         lambda group: max(each.slots for each in group),
     ),
     (
         Declared(
             "horae_queue_seconds_ahead",
-            "gauge",
-            _of_queue,
             "how many seconds these slots need: the time that a new job waits",
+            _of_queue,
         ),
         lambda group: max(
             math.inf if each.seconds_ahead is None else each.seconds_ahead for each in group
@@ -223,7 +204,7 @@ class Metrics(Collector):
         self._components, self._limits, self._begun = components, limits, begun
         self._lock = threading.Lock()
         self._since: datetime | None = None
-        self._ended: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._ended: defaultdict[tuple[str, ...], int] = defaultdict(int)
         self._histograms = {
             declared: defaultdict[str, Histogram](partial(Histogram, bounds))
             for declared, bounds in (
@@ -251,10 +232,7 @@ class Metrics(Collector):
                 for histograms in self._histograms.values():
                     _ = histograms[job_type]
             yield InfoMetricFamily(VERSION.name, VERSION.help, {"version": version("horae")})
-            ended = JOBS.family()
-            for labels, count in sorted(self._ended.items()):
-                ended.add_metric(labels, count)
-            yield ended
+            yield JOBS.with_values(self._ended)
             for declared, histograms in self._histograms.items():
                 family = declared.family()
                 for label, histogram in sorted(histograms.items()):
@@ -269,14 +247,17 @@ class Metrics(Collector):
         )
         yield from self._by_queue(DEPTH_GAUGES, found)
         late = database.autocommit(health.late, health.OVERDUE.total_seconds(), 1)
-        yield OVERDUE.single(late.count)
-        yield OLDEST_OVERDUE.single(max((each.seconds for each in late.latest), default=0.0))
+        yield OVERDUE.with_values({(): late.count})
+        yield OLDEST_OVERDUE.with_values(
+            {(): max((each.seconds for each in late.latest), default=0.0)}
+        )
         workers = [node.view for node in seen if node.alive and node.view.is_worker]
-        yield SLOTS.single(sum(view.concurrency for view in workers))
-        yield SLOTS_USED.single(sum(view.slots_used for view in workers))
+        yield SLOTS.with_values({(): sum(view.concurrency for view in workers)})
+        yield SLOTS_USED.with_values({(): sum(view.slots_used for view in workers)})
         alive = sum(node.alive for node in seen)
-        yield NODES.by_label({"alive": alive, "dead": len(seen) - alive})
-        yield UNREADABLE.by_label(unreadable_rows.count_by_table())
+        yield NODES.with_values({("alive",): alive, ("dead",): len(seen) - alive})
+        unreadable = unreadable_rows.count_by_table()
+        yield UNREADABLE.with_values({(table,): count for table, count in unreadable.items()})
 
     def _count_ended(self) -> None:
         database = self._components.database
@@ -310,4 +291,4 @@ class Metrics(Collector):
         if ordered[most:]:
             named.setdefault(OTHER, []).extend(ordered[most:])
         for declared, of in gauges:
-            yield declared.by_label({label: of(group) for label, group in named.items()})
+            yield declared.with_values({(name,): of(group) for name, group in named.items()})
