@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from horae.api.dependencies import Authenticated, ServicesHere
 from horae.api.models import RequestModel, View
 from horae.api.problems import NotAuthenticated, Refused, document_errors
-from horae.api.security import sessions
-from horae.api.security.authentication import BuiltIn, address_of
-from horae.api.security.sessions import CookieScope
+from horae.api.security.authentication import OF_LINK, BuiltIn, address_of
+from horae.api.security.sessions import delete_cookie
+from horae.api.security.tokens import digest_of
 from horae.api.services import Services
 from horae.sentences import SentenceCode
 
@@ -79,8 +79,7 @@ async def log_in(request: Request, response: Response, services: ServicesHere, l
     if actor is None:
         await built_in.throttle.wrong(address_of(request))
         raise NotAuthenticated("unknown token", SentenceCode.REFUSED_TOKEN_UNKNOWN)
-    scope = CookieScope.of(request)
-    sessions.set_cookie(response, scope, await built_in.begin(scope, secret))
+    await built_in.sessions.begin(request, response, digest_of(secret).hex())
     return Me.model_validate(actor)
 
 
@@ -98,9 +97,8 @@ async def enter(request: Request, services: ServicesHere, key: Key) -> Response:
     built_in = _built_in(services)
     if not built_in.link.spend(key):
         raise _spent()
-    scope = CookieScope.of(request)
-    response = RedirectResponse(scope.path, 303)
-    sessions.set_cookie(response, scope, await built_in.begin(scope))
+    response = RedirectResponse(f"{request.scope.get('root_path', '')}/", 303)
+    await built_in.sessions.begin(request, response, OF_LINK)
     return response
 
 
@@ -109,8 +107,8 @@ async def log_out(request: Request, response: Response, services: ServicesHere) 
     """End the session and delete the cookie. Idempotent."""
     built_in = services.authenticate
     if isinstance(built_in, BuiltIn):
-        await built_in.end(request)
-    sessions.delete_cookie(response, CookieScope.of(request))
+        await built_in.sessions.end(request)
+    delete_cookie(request, response)
 
 
 def _built_in(services: Services) -> BuiltIn:

@@ -1,8 +1,6 @@
 """Built-in authentication: a configured token, a browser session, or (if allowed) this machine."""
 
 import hmac
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from starlette.requests import HTTPConnection
@@ -11,7 +9,7 @@ from horae.api.security.actor import Actor, Role
 from horae.api.security.link import OneTimeLink
 from horae.api.security.login_throttle import LoginThrottle
 from horae.api.security.origin import host_name, is_loopback, is_same_site, was_forwarded
-from horae.api.security.sessions import CookieScope, Sessions
+from horae.api.security.sessions import Sessions
 from horae.api.security.tokens import digest_of, tokens_of
 from horae.settings import Settings
 from horae.storage.engine import Database
@@ -27,8 +25,7 @@ class BuiltIn:
     def __init__(self, settings: Settings, database: Database) -> None:
         """Raises `ConfigurationError`."""
         self.tokens = tokens_of(token.get_secret_value() for token in settings.tokens)
-        self.link, self.throttle = OneTimeLink(), LoginThrottle()
-        self._sessions, self._database = Sessions(database), database
+        self.link, self.throttle, self.sessions = OneTimeLink(), LoginThrottle(), Sessions(database)
         self._local_staff = settings.local_staff
 
     @property
@@ -46,14 +43,10 @@ class BuiltIn:
             if found is None:
                 await self.throttle.wrong(address_of(request))
             return found
-        scope = CookieScope.of(request)
-        if key := request.cookies.get(scope.cookie):
-            token_hash = await self._database.in_thread(
-                partial(self._sessions.token_of, scope, key)
-            )
+        if token_hash := await self.sessions.token_of(request):
             # A session is invalid once its token was removed.
             actors = {token.digest.hex(): token.actor for token in self.tokens} or {OF_LINK: LOCAL}
-            if token_hash is not None and token_hash in actors:
+            if token_hash in actors:
                 return actors[token_hash]
         return from_this_machine(request) if self._local_staff else None
 
@@ -65,18 +58,6 @@ class BuiltIn:
             if hmac.compare_digest(token.digest, digest):
                 found = token.actor
         return found
-
-    async def begin(self, scope: CookieScope, secret: str | None = None) -> str:
-        """Start a session for a secret or the login link; return the key for the cookie."""
-        token_hash = OF_LINK if secret is None else digest_of(secret).hex()
-        begin: Callable[[], str] = partial(self._sessions.begin, scope, token_hash)
-        return await self._database.in_thread(begin)
-
-    async def end(self, request: HTTPConnection) -> None:
-        """End the session of this browser. Idempotent."""
-        scope = CookieScope.of(request)
-        if key := request.cookies.get(scope.cookie):
-            await self._database.in_thread(partial(self._sessions.end, scope, key))
 
 
 def address_of(request: HTTPConnection) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from starlette.requests import HTTPConnection
@@ -49,52 +50,63 @@ class CookieScope:
 
 
 class Sessions:
-    """Creates, finds and ends sessions. Queries the database, so call it on a thread."""
+    """Begins, finds and ends the sessions of browsers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, scope: CookieScope, token_hash: str) -> str:
-        """Start a session for the owner of a token; return the key for the cookie."""
-        key = secrets.token_urlsafe(32)
-        self._database.transact(sessions.add, scope.hash_of(key), token_hash)
-        return key
+    async def begin(self, request: HTTPConnection, response: Response, token_hash: str) -> None:
+        """Start a session for the owner of a token, by a cookie that scripts cannot read and that
+        cross-site requests do not carry.
+        """
+        scope, key = CookieScope.of(request), secrets.token_urlsafe(32)
+        add = partial(self._database.transact, sessions.add, scope.hash_of(key), token_hash)
+        await self._database.in_thread(add)
+        response.set_cookie(
+            scope.cookie,
+            key,
+            max_age=int(sessions.LONGEST),
+            path=scope.path,
+            secure=scope.secure,
+            httponly=True,
+            samesite="strict",
+        )
 
-    def token_of(self, scope: CookieScope, key: str) -> str | None:
+    async def token_of(self, request: HTTPConnection) -> str | None:
         """Return the hash of the session's token; None for an unknown or expired session."""
-        found = self._database.autocommit(sessions.find, scope.hash_of(key))
+        key_hash = _key_hash_of(request)
+        return key_hash and await self._database.in_thread(partial(self._find, key_hash))
+
+    async def end(self, request: HTTPConnection) -> None:
+        """End the session of this browser. Idempotent."""
+        if key_hash := _key_hash_of(request):
+            end = partial(self._database.autocommit, sessions.end, key_hash)
+            await self._database.in_thread(end)
+
+    def _find(self, key_hash: str) -> str | None:
+        found = self._database.autocommit(sessions.find, key_hash)
         if found is None:
             return None
         token_hash, wants_renewal = found
         if wants_renewal:
             # This request does not wait for a lock; a later one will renew it.
             with suppress(DatabaseBusy):
-                self._database.transact_at_once(sessions.renew, scope.hash_of(key))
+                self._database.transact_at_once(sessions.renew, key_hash)
         return token_hash
 
-    def end(self, scope: CookieScope, key: str) -> None:
-        """End a session. Idempotent."""
-        self._database.autocommit(sessions.end, scope.hash_of(key))
 
-
-def set_cookie(response: Response, scope: CookieScope, key: str) -> None:
-    """Set a cookie that scripts cannot read and that cross-site requests do not carry."""
-    response.set_cookie(
-        scope.cookie,
-        key,
-        max_age=int(sessions.LONGEST),
-        path=scope.path,
-        secure=scope.secure,
-        httponly=True,
-        samesite="strict",
-    )
-
-
-def delete_cookie(response: Response, scope: CookieScope) -> None:
+def delete_cookie(request: HTTPConnection, response: Response) -> None:
     """Delete the cookie."""
+    scope = CookieScope.of(request)
     response.delete_cookie(
         scope.cookie, path=scope.path, secure=scope.secure, httponly=True, samesite="strict"
     )
+
+
+def _key_hash_of(request: HTTPConnection) -> str | None:
+    scope = CookieScope.of(request)
+    key = request.cookies.get(scope.cookie)
+    return scope.hash_of(key) if key else None
 
 
 def _hash(*parts: str) -> str:
