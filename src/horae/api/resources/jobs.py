@@ -47,28 +47,9 @@ MOST_IDS: Final = 10_000
 """Maximum number of IDs in one request."""
 STATE: Final = "!?(" + "|".join(JobState) + ")"
 
-DELETED_LATER: Final[dict[str, Any]] = {
-    "model": JobDetail,
-    "description": (
-        "This server does not have the type of the job; the next node that has it deletes the job."
-    ),
-}
-
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 
-QUERY_HELP: Final = (
-    "Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes. Fields"
-    " are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`, `owner`, `key`,"
-    " `tag`, `schedule`, `group`, `error`, `text`, `created`, `finished`, `since`, `until`,"
-    " `duration`, `wait`, `attempts` and parameters, as `NAME` or `params.NAME`. Names, states and"
-    " ids may be several, separated by commas. A word without a field is an id, or a text that the"
-    " job contains."
-)
-QUERY_EXAMPLES: Final = [
-    "type:import* customer_id:4711 -state:finished",
-    "state:failed error:timeout since:yesterday attempts>=3 duration>30s",
-]
 Timezone: Any = Field(
     "UTC",
     min_length=1,
@@ -111,12 +92,19 @@ class JobQuery(RequestModel):
         None,
         min_length=1,
         max_length=MOST_CHARACTERS,
-        description=QUERY_HELP
-        + (
-            " A page of a search may have fewer jobs than `limit`: if `next` is not null, there is"
-            " more to search."
+        description=(
+            "Terms, separated by spaces, that the jobs must all meet; `-` in front of one excludes."
+            " Fields are `id`, `type` (with `*` at the end for a beginning), `state`, `queue`,"
+            " `owner`, `key`, `tag`, `schedule`, `group`, `error`, `text`, `created`, `finished`,"
+            " `since`, `until`, `duration`, `wait`, `attempts` and parameters, as `NAME` or"
+            " `params.NAME`. Names, states and ids may be several, separated by commas. A word"
+            " without a field is an id, or a text that the job contains. A page of a search may"
+            " have fewer jobs than `limit`: if `next` is not null, there is more to search."
         ),
-        examples=QUERY_EXAMPLES,
+        examples=[
+            "type:import* customer_id:4711 -state:finished",
+            "state:failed error:timeout since:yesterday attempts>=3 duration>30s",
+        ],
     )
     timezone: Storable = Timezone
     group_id: Id | None = Field(None, description="Only the members of this group.")
@@ -457,7 +445,19 @@ async def reschedule_job(
     return await detail_of(services, actor, job)
 
 
-@router.delete("/{job_id}/", status_code=204, responses={202: DELETED_LATER})
+@router.delete(
+    "/{job_id}/",
+    status_code=204,
+    responses={
+        202: {
+            "model": JobDetail,
+            "description": (
+                "This server does not have the type of the job; the next node that has it deletes"
+                " the job."
+            ),
+        }
+    },
+)
 async def delete_job(services: ServicesHere, actor: Staff, job_id: JobIdInPath) -> Response:
     """Delete an ended job; for staff."""
     async with services.record_change(actor, "job.delete", str(job_id)):
