@@ -60,8 +60,10 @@ class Sessions:
         cross-site requests do not carry.
         """
         scope, key = CookieScope.of(request), secrets.token_urlsafe(32)
-        add = partial(self._database.transact, sessions.add, scope.hash_of(key), token_hash)
-        await self._database.in_thread(add)
+        key_hash = scope.hash_of(key)
+        await self._database.in_thread(
+            lambda: self._database.transact(sessions.add, key_hash, token_hash)
+        )
         response.set_cookie(
             scope.cookie,
             key,
@@ -80,8 +82,9 @@ class Sessions:
     async def end(self, request: HTTPConnection) -> None:
         """End the session of this browser. Idempotent."""
         if key_hash := _key_hash_of(request):
-            end = partial(self._database.autocommit, sessions.end, key_hash)
-            await self._database.in_thread(end)
+            await self._database.in_thread(
+                lambda: self._database.autocommit(sessions.end, key_hash)
+            )
 
     def _find(self, key_hash: str) -> str | None:
         found = self._database.autocommit(sessions.find, key_hash)
