@@ -16,6 +16,7 @@ from horae.client.doctor.work import left_findings
 from horae.runtime.settling.hook_service import HookService
 from horae.runtime.timing import HookTiming
 from horae.storage.engine.database import Database
+from horae.storage.jobs import OwedHook
 from horae.storage.jobs import owed_hooks as storage
 from horae.types.hooks.hooks import Hooks
 from horae.types.hooks.threads import HookThreads
@@ -417,6 +418,33 @@ class TestNothingIsHeldUp:
         assert calls.waiting.acquire(timeout=20)
         calls.door.set()
         assert threads.close(20)
+
+    async def test_a_hook_that_is_owed_while_all_threads_find_nothing_is_called(
+        self, horae: Horae, stranger: Horae, calls: Calls, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hooked(horae, calls)
+        hooks = Hooks(horae.components.database, horae.registry)
+        found_nothing, take = threading.Semaphore(0), hooks.take
+
+        def take_slowly(type_name: str) -> OwedHook | None:
+            found = take(type_name)
+            if found is None:
+                found_nothing.release()
+                calls.door.wait(20)
+            return found
+
+        monkeypatch.setattr(hooks, "take", take_slowly)
+        threads = HookThreads(hooks)
+        threads.call_due("hooked", 4)
+        for _ in range(4):
+            assert found_nothing.acquire(timeout=20)
+        job_id = horae.jobs.start("hooked").id
+        stranger.jobs.cancel(job_id)
+        threads.call_due("hooked")
+        calls.door.set()
+        await calls.made.reaches(1)
+        assert threads.close(20)
+        assert calls.made == [f"on_cancelled {job_id}"]
 
     async def test_a_slow_before_delete_delays_neither_the_node_nor_other_types(
         self, horae: Horae, calls: Calls, caplog: pytest.LogCaptureFixture

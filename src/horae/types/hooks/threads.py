@@ -39,6 +39,8 @@ class HookThreads:
                 return
             known = self._threads.get(type_name, ())
             threads = [each for each in known if each.thread.is_alive()]
+            for each in threads:
+                each.is_needed = True  # it may just have found nothing, and be about to end
             stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
             room = OF_TYPE + min(len(stuck), 8) - len(threads)
             for _ in range(min(room, count)):
@@ -79,16 +81,17 @@ class _HookThread:
         self._owed: OwedHook | None = None
         self._began = 0.0
         self._left_behind = False
+        self.is_needed = True
 
     def _run(self) -> None:
         with log.guard("hooks of type %s are called later: %s", self._type):
-            while not self._closed.is_set() and not self._left_behind:
+            while self.is_needed and not self._closed.is_set() and not self._left_behind:
+                self.is_needed = False
                 owed = self._hooks.take(self._type)
-                if owed is None:
-                    break
-                self._began, self._owed = time.monotonic(), owed
-                self._hooks.call(owed)
-                self._owed = None
+                if owed is not None:
+                    self._began, self._owed, self.is_needed = time.monotonic(), owed, True
+                    self._hooks.call(owed)
+                    self._owed = None
         self._owed = None
 
     def has_passed(self, seconds: float) -> bool:
