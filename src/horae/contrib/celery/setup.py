@@ -31,10 +31,6 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
     horae.registry.backends[CELERY] = CeleryBackend(celery_app, horae.settings.celery_queue)
     processes = WorkerProcesses(celery_app, horae, options)
     install(celery_app, processes)
-
-    def run_job(*arguments: object, **named: object) -> None:
-        processes.run_job(*arguments, **named)
-
     # Each message may be about another type of job, so a default rate limit would slow down all
     # types together.
     fixed = {
@@ -44,4 +40,4 @@ def setup(celery_app: Any, horae: "Horae", **options: "Unpack[NodeKeywords]") ->
         "shared": False,
         "typing": False,
     }
-    celery_app.task(run_job, name=RUN_JOB, **fixed)
+    celery_app.task(processes.run_job, name=RUN_JOB, **fixed)

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from horae.contrib.celery.broker import RUN_JOB, queue_of
@@ -31,13 +30,11 @@ if TYPE_CHECKING:
     from horae.app import Horae
     from horae.runtime.components import NodeKeywords
 
-PLACES: Final[Mapping[str, str | None]] = MappingProxyType(
-    {
-        "celery.concurrency.prefork": OWN_PROCESS,
-        "celery.concurrency.solo": MAIN_THREAD,
-        "celery.concurrency.thread": None,
-    }
-)
+PLACES: Final[Mapping[str, str | None]] = {
+    "celery.concurrency.prefork": OWN_PROCESS,
+    "celery.concurrency.solo": MAIN_THREAD,
+    "celery.concurrency.thread": None,
+}
 """The place where jobs run, by the module of the pool; see `MessageNode`.
 
 Other pools replace the threads that Horae needs.
@@ -95,8 +92,12 @@ class WorkerProcesses:
                 "job %d cannot be claimed now, and gets another message later: %s", job_id, error
             )
 
-    def read_options(self, options: Mapping[str, Any]) -> None:
-        """Note which queues the worker was told to take, or to leave to others."""
+    def read_options(self, instance: Any, options: Mapping[str, Any], **_: Any) -> None:
+        """Note which queues a worker of this application was told to take, or to leave to
+        others.
+        """
+        if instance.app is not self._app:
+            return
         as_list = celery_module("celery.utils.text").str_to_list
         self._takes_all = not options.get("queues")
         self._excluded = frozenset(as_list(options.get("exclude_queues")) or ())
@@ -165,7 +166,7 @@ class WorkerProcesses:
         if main is not None:
             main.stop()
 
-    def leave(self) -> None:
+    def leave(self, **_: Any) -> None:
         """Unregister the node of this process that runs jobs, if there is one."""
         with self._making:
             made, self._runs = self._runs, None
@@ -197,14 +198,7 @@ def install(app: Any, processes: WorkerProcesses) -> None:
     }
     app.steps["worker"].add(type("HoraeStep", (bootsteps.StartStopStep,), members))
 
-    def read_options(instance: Any, options: Mapping[str, Any], **_: Any) -> None:
-        if instance.app is app:
-            processes.read_options(options)
-
-    def leave(**_: Any) -> None:
-        processes.leave()
-
     signals = celery_module("celery.signals")
-    signals.celeryd_init.connect(read_options, weak=False)
+    signals.celeryd_init.connect(processes.read_options, weak=False)
     for signal in (signals.worker_process_shutdown, signals.worker_shutdown):
-        signal.connect(leave, weak=False)
+        signal.connect(processes.leave, weak=False)

@@ -6,8 +6,8 @@ the database is looked up there and never imported.
 
 import inspect
 import re
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
@@ -82,25 +82,17 @@ class DjangoTaskType(OptionsJobType):
     def _run(self, job: JobContext[Arguments]) -> Any:
         result = self._running(job, horae.jobs.get(job.id))
         task_started.send(sender=HoraeBackend, task_result=result)
-        try:
+        with self._announced(job, result):
             returned = self.task.func(*self._given(job, result), **job.params.kwargs)
-            self._check_result(returned)
-        except (Exception, SystemExit) as error:
-            self._announce(job, result, error)
-            raise
-        self._announce(job, result, None)
+            result_text(returned, self.max_result_bytes)
         return returned
 
     async def _run_async(self, job: JobContext[Arguments]) -> Any:
         result = self._running(job, await horae.aio.jobs.get(job.id))
         await task_started.asend(sender=HoraeBackend, task_result=result)
-        try:
+        with self._announced(job, result):
             returned = await self.task.func(*self._given(job, result), **job.params.kwargs)
-            self._check_result(returned)
-        except (Exception, SystemExit) as error:
-            self._announce(job, result, error)
-            raise
-        self._announce(job, result, None)
+            result_text(returned, self.max_result_bytes)
         return returned
 
     def _running(self, job: JobContext[Arguments], found: Job) -> "TaskResult[Any]":
@@ -113,19 +105,24 @@ class DjangoTaskType(OptionsJobType):
             return [TaskContext(task_result=result), *job.params.args]
         return job.params.args
 
-    def _check_result(self, returned: Any) -> None:
-        """Raise `TypeError` for what cannot be stored, before a signal says that all went well."""
-        result_text(returned, self.max_result_bytes)
+    @contextmanager
+    def _announced(self, job: JobContext[Arguments], result: "TaskResult[Any]") -> Generator[None]:
+        """Send the signal of the end, unless the job may be tried again.
 
-    def _announce(
-        self, job: JobContext[Arguments], result: "TaskResult[Any]", error: BaseException | None
-    ) -> None:
-        """Send the signal of the end, unless the job may be tried again."""
-        if error is not None and job.attempt < job.claim.max_attempts:
-            return
-        status = TaskResultStatus.SUCCESSFUL if error is None else TaskResultStatus.FAILED
-        ended = replace(result, status=status, finished_at=timezone.now())
-        task_finished.send(sender=HoraeBackend, task_result=ended)
+        What cannot be stored is found in the block, before a signal says that all went well.
+        """
+
+        def send(status: TaskResultStatus) -> None:
+            ended = replace(result, status=status, finished_at=timezone.now())
+            task_finished.send(sender=HoraeBackend, task_result=ended)
+
+        try:
+            yield
+        except (Exception, SystemExit):
+            if job.attempt >= job.claim.max_attempts:
+                send(TaskResultStatus.FAILED)
+            raise
+        send(TaskResultStatus.SUCCESSFUL)
 
 
 class HoraeBackend(BaseTaskBackend):

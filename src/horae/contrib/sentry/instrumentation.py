@@ -1,6 +1,6 @@
 """Switches the reports of an application to Sentry on and off."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -37,14 +37,12 @@ class Reports:
         """Give a body a scope of its own, so that all events in it name its job, and keep the scope
         of one that fails.
         """
-        entered: list[sentry_sdk.Scope] = []
-        failed = True
+        scope: sentry_sdk.Scope | None = None
         with ExitStack() as stack:
             # An error before the body would be the failure of the body.
             with log.guard("job %d has no scope of its own: %s", job.id):
                 claim = job.claim
                 scope = stack.enter_context(sentry_sdk.isolation_scope())
-                entered.append(scope)
                 scope.clear_breadcrumbs()  # those of the node
                 scope.set_transaction_name(claim.type)
                 for name, value in tags_of(claim).items():
@@ -55,10 +53,10 @@ class Reports:
                     self.check_ins.begin(claim)
             try:
                 yield
-                failed = False
-            finally:
-                if failed and entered:
-                    self.scopes.put((job.id, job.claim.lease), entered[0])
+            except BaseException:
+                if scope is not None:
+                    self.scopes.put((job.id, job.claim.lease), scope)
+                raise
 
     @contextmanager
     def observe_settlement(self, settling: Settling) -> Generator[None]:
@@ -84,7 +82,6 @@ class Reports:
 
 
 _applications: WeakKeyDictionary[Horae, Reports] = WeakKeyDictionary()
-_processors: list[Callable[[Event, Hint], Event | None]] = []
 
 
 def instrument(
@@ -114,9 +111,6 @@ def instrument(
 
     sends = CheckIns(read, late) if check_ins else None
     reports = _applications[horae] = Reports(horae.registry, sends, only_final=only_final)
-    if not _processors:
-        _processors.append(_without_logged_failures)
-        add_global_event_processor(_without_logged_failures)
     horae.hooks.around.insert(0, reports.body)
     horae.hooks.settlements.append(reports.observe_settlement)
 
@@ -138,3 +132,6 @@ def _without_logged_failures(event: Event, hint: Hint) -> Event | None:
     record = hint.get("log_record")
     is_failure_line = getattr(record, "name", None) == _RUNTIME_LOG and hasattr(record, "retry_in")
     return None if is_failure_line and _applications else event
+
+
+add_global_event_processor(_without_logged_failures)

@@ -4,13 +4,12 @@ import builtins
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
 from horae.cli.loading import import_problem
 from horae.contrib.celery.library import celery_module
-from horae.contrib.celery.moving.crontabs import DAYS, HOURS, MINUTES, MONTHS, WEEKDAYS, field_of
 from horae.contrib.celery.moving.described import ApplicationCode, EntryCode, TaskCode
 from horae.contrib.celery.moving.options import add_options
 from horae.contrib.celery.moving.source import duration, identifier, is_name, literal, text
@@ -187,15 +186,15 @@ def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:
     schedules = celery_module("celery.schedules")
     if isinstance(schedule, schedules.crontab):
         days = set(schedule.day_of_month), set(schedule.day_of_week)
-        month_day, weekday = field_of(days[0], DAYS), field_of(days[1], WEEKDAYS)
+        month_day, weekday = field_of(days[0], range(1, 32)), field_of(days[1], range(7))
         if "*" not in {month_day[0], weekday[0]}:
             # Celery wants both to match; a cron expression fires where either does.
             code.weekdays, weekday = tuple(sorted(days[1])), "*"
         fields = (
-            field_of(schedule.minute, MINUTES),
-            field_of(schedule.hour, HOURS),
+            field_of(schedule.minute, range(60)),
+            field_of(schedule.hour, range(24)),
             month_day,
-            field_of(schedule.month_of_year, MONTHS),
+            field_of(schedule.month_of_year, range(1, 13)),
             weekday,
         )
         code.decorator = f'@horae.cron("{" ".join(fields)}"'
@@ -205,6 +204,26 @@ def _set_trigger(code: EntryCode, schedule: Any, zone: str) -> None:
     else:
         kind = type(schedule).__name__
         code.notes.append(f"No counterpart: its schedule is of type {kind}. Choose cron or every.")
+
+
+def field_of(values: Collection[int], allowed: range) -> str:
+    """Return a field of a cron expression that means these values: `*`, `*/15`, `1-5` or a list."""
+    chosen = sorted(values)
+    if len(chosen) == len(allowed):
+        return "*"
+    for step in range(2, len(allowed)):
+        if len(chosen) > 1 and chosen == list(allowed[::step]):
+            return f"*/{step}"
+    runs: list[list[int]] = []
+    for value in chosen:
+        if runs and runs[-1][-1] + 1 == value:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    texts: list[str] = []
+    for run in runs:
+        texts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(value) for value in run]  # noqa: PLR2004 - "1,2" is as short as a range
+    return ",".join(texts)
 
 
 def _length_of(given: Any) -> str | None:
