@@ -112,23 +112,23 @@ class JobRunner:
             while (owed := self._hooks.take(name)) is not None:
                 self._hooks.call(owed)
 
-    def expire(self) -> int:
-        """Fail the jobs that no node has taken in time; return their number."""
+    def expire(self) -> None:
+        """Fail the jobs that no node has taken in time."""
         pending = {
             kind.type: kind.time_limits.pending.total_seconds()
             for kind in self._components.registry
             if kind.time_limits.pending is not None
         }
-        failed = 0
         if pending:
             found = self._database.autocommit(time_limits.overdue, TimeLimit.PENDING, pending)
-            failed += self._fail(found, TimeLimit.PENDING)
+            self._fail(found, TimeLimit.PENDING)
         found = self._database.autocommit(time_limits.expired_jobs, AT_ONCE)
-        return failed + self._fail(found, TimeLimit.EXPIRED)
+        self._fail(found, TimeLimit.EXPIRED)
 
-    def _fail(self, found: Collection[OverdueJob], limit: TimeLimit) -> int:
-        passed = [(job.id, job.lease) for job in found]
-        return len(self._database.transact(time_limits.expire, passed, limit)) if passed else 0
+    def _fail(self, found: Collection[OverdueJob], limit: TimeLimit) -> None:
+        if found:
+            passed = [(job.id, job.lease) for job in found]
+            self._database.transact(time_limits.expire, passed, limit)
 
     def fire(self) -> bool:
         """Fire the schedules that are due; return whether one of them has moved on."""
