@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from horae.alerts.course import Alert, Alerts, Happening, Notice, follow
 from horae.alerts.rules import FoundProblem, Rule
-from horae.alerts.state import MOST_WAITING, State, Undelivered, load, save
+from horae.alerts.state import MOST_WAITING, State, add, load, save
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATE = FoundProblem(key="queue_late:mail", rule=Rule.QUEUE_LATE, summary="late")
@@ -129,12 +129,10 @@ def notice(number: int = 0) -> Notice:
 
 
 def test_the_state_survives(tmp_path: Path) -> None:
-    state = State(
-        {notice().alert.key: notice().alert}, {"webhook": Undelivered([notice()], failures=2)}
-    )
+    state = State([notice().alert], {"webhook": [notice()], "mail": []})
     save(tmp_path / "state", state)
     found = load(tmp_path / "state")
-    assert (found.alerts, found.undelivered["webhook"].notices) == (state.alerts, [notice()])
+    assert (found.alerts, found.waiting) == (state.alerts, {"webhook": [notice()]})
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
@@ -160,7 +158,7 @@ def test_a_state_that_cannot_be_written_stops_nothing(
 
 
 def test_what_waits_is_bounded() -> None:
-    undelivered = Undelivered()
-    assert undelivered.add([notice(number) for number in range(MOST_WAITING)]) == 0
-    assert undelivered.add([notice(-1), notice(-2)]) == 2
-    assert (len(undelivered.notices), undelivered.notices[-1]) == (MOST_WAITING, notice(-2))
+    waiting: list[Notice] = []
+    assert add(waiting, [notice(number) for number in range(MOST_WAITING)]) == 0
+    assert add(waiting, [notice(-1), notice(-2)]) == 2
+    assert (len(waiting), waiting[-1]) == (MOST_WAITING, notice(-2))

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from horae.alerts.course import Alert, Alerts, Notice
+from horae.alerts.course import Alert, Notice
 from horae.guarded_log import guarded_log
 
 MOST_WAITING: Final = 200
@@ -18,63 +18,44 @@ log = guarded_log("horae.alerts")
 
 
 @dataclass(slots=True)
-class Undelivered:
-    """The notices that one target has not taken yet; `failures`: tries in a row that failed."""
-
-    notices: list[Notice] = field(default_factory=list[Notice])
-    failures: int = 0
-
-    def add(self, notices: Sequence[Notice]) -> int:
-        """Add notices, and return how many old ones were dropped."""
-        self.notices += notices
-        dropped = max(0, len(self.notices) - MOST_WAITING)
-        del self.notices[:dropped]
-        return dropped
-
-
-@dataclass(slots=True)
 class State:
-    """The alerts, and what waits for each target by its name."""
+    """The alerts, and the notices that each target has not taken yet, by its name."""
 
-    alerts: Alerts = field(default_factory=dict[str, Alert])
-    undelivered: dict[str, Undelivered] = field(default_factory=dict[str, Undelivered])
-
-
-@dataclass(slots=True)
-class _Stored:
-    """The form of the file."""
-
-    alerts: list[Alert]
-    waiting: dict[str, list[Notice]]
+    alerts: list[Alert] = field(default_factory=list[Alert])
+    waiting: dict[str, list[Notice]] = field(default_factory=dict[str, list[Notice]])
 
 
-_STORED: Final = TypeAdapter(_Stored)
+_STORED: Final = TypeAdapter(State)
+
+
+def add(waiting: list[Notice], notices: Sequence[Notice]) -> int:
+    """Add notices to those that wait for a target; return how many old ones were dropped."""
+    waiting += notices
+    dropped = max(0, len(waiting) - MOST_WAITING)
+    del waiting[:dropped]
+    return dropped
 
 
 def load(file: Path) -> State:
     """Read the state; one that cannot be read is dropped, as a watch has to begin anyway."""
     try:
-        stored = _STORED.validate_json(file.read_bytes())
+        return _STORED.validate_json(file.read_bytes())
     except FileNotFoundError:
         return State()
     except (OSError, ValueError) as error:
         log.warning("the state in %s cannot be read, so alerts begin anew: %s", file, error)
         return State()
-    return State(
-        {alert.key: alert for alert in stored.alerts},
-        {name: Undelivered(notices) for name, notices in stored.waiting.items()},
-    )
 
 
 def save(file: Path, state: State) -> None:
     """Replace the file in one step; what fails is logged."""
-    waiting = {name: each.notices for name, each in state.undelivered.items() if each.notices}
+    waiting = {name: notices for name, notices in state.waiting.items() if notices}
     new = file.with_name(f"{file.name}.new")
     with log.guard("the state cannot be written to %s: %s", file):
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as writing:
-                writing.write(_STORED.dump_json(_Stored([*state.alerts.values()], waiting)))
+                writing.write(_STORED.dump_json(State(state.alerts, waiting)))
                 writing.flush()
                 os.fsync(writing.fileno())
             new.replace(file)

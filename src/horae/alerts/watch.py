@@ -25,7 +25,7 @@ from horae.alerts.checked_http import NotDelivered
 from horae.alerts.course import Alerts, Notice, follow, is_reported
 from horae.alerts.reading import observe
 from horae.alerts.rules import AlertThresholds, FoundProblem, away, problems_of
-from horae.alerts.state import State, Undelivered
+from horae.alerts.state import State
 from horae.alerts.targets import AlertTarget, Ping
 from horae.client.doctor import Finding
 from horae.domain.times import Duration, parse_duration
@@ -85,16 +85,14 @@ class _Delivery:
     """What goes to one target, and when it is tried next, on the monotonic clock."""
 
     target: AlertTarget
-    undelivered: Undelivered
+    notices: list[Notice]
+    """Those that it has not taken yet; the list of the state."""
+    failures: int = 0
+    """Tries in a row that failed."""
     next_try: float = 0.0
     under_way: "Future[str | None] | None" = None
     sent: set[str] = field(default_factory=set[str])
     """The ids of notices that its thread has sent."""
-
-    @property
-    def has_notices(self) -> bool:
-        """Whether it has notices that are not sent yet."""
-        return bool(self.undelivered.notices)
 
     def seconds_to_wait(self) -> float:
         """Return the seconds until the target is due for a try, or may have answered."""
@@ -104,24 +102,23 @@ class _Delivery:
 
     def drop_sent(self) -> None:
         """Drop what was sent so far: after a kill now, the next watch would send it again."""
-        waiting = self.undelivered.notices
-        self.undelivered.notices = [each for each in waiting if each.id not in self.sent]
+        self.notices[:] = [each for each in self.notices if each.id not in self.sent]
 
     def end(self, problem: str | None) -> None:
         """Note that nothing more is sent for now, and why; then the next try has to wait."""
         self.drop_sent()
         self.sent.clear()
-        self.under_way, undelivered = None, self.undelivered
+        self.under_way = None
         if problem is None:
-            undelivered.failures = 0
+            self.failures = 0
             return
-        pause = min(FIRST_PAUSE * 2**undelivered.failures, LONGEST_PAUSE)
-        undelivered.failures = min(undelivered.failures + 1, MOST_DOUBLINGS)
+        pause = min(FIRST_PAUSE * 2**self.failures, LONGEST_PAUSE)
+        self.failures = min(self.failures + 1, MOST_DOUBLINGS)
         self.next_try = time.monotonic() + pause
         log.error(
             "%s has not taken %s, next try within %.0f s: %s",
             self.target.name,
-            counted(len(undelivered.notices), "notice"),
+            counted(len(self.notices), "notice"),
             pause,
             problem,
         )
@@ -169,19 +166,18 @@ class Watch:
             number = times_named[target.name]
             # By this key the state knows the target after a restart.
             key = target.name if number == 1 else f"{target.name} #{number}"
-            undelivered = self._state.undelivered.setdefault(key, Undelivered())
-            self._deliveries.append(_Delivery(target, undelivered))
+            self._deliveries.append(_Delivery(target, self._state.waiting.setdefault(key, [])))
         self._pinging: dict[int, Future[None]] = {}
 
     @property
     def alerts(self) -> Alerts:
         """The alerts that go on, by key."""
-        return self._state.alerts
+        return {alert.key: alert for alert in self._state.alerts}
 
     @property
     def is_well(self) -> bool:
         """Whether nothing is wrong that was told."""
-        return not is_reported(self._state.alerts)
+        return not is_reported(self.alerts)
 
     def run(self, stop: threading.Event, told: Callable[[Notice], object] | None = None) -> None:
         """Look, tell and wait until stopped. `told`: gets each notice as well."""
@@ -193,7 +189,7 @@ class Watch:
                     told(notice)
             self.deliver()
             while (left := next_look - time.monotonic()) > 0:
-                waits = [each.seconds_to_wait() for each in self._deliveries if each.has_notices]
+                waits = [each.seconds_to_wait() for each in self._deliveries if each.notices]
                 if stop.wait(min(left, *waits, LONGEST_PAUSE)):
                     break
                 self.deliver(with_pings=False)
@@ -206,17 +202,18 @@ class Watch:
         problems = self._observe()
         if at_once:
             problems = [replace(problem, hold=0.0) for problem in problems]
-        self._state.alerts, notices = follow(
-            self._state.alerts,
+        alerts, notices = follow(
+            self.alerts,
             problems,
             self._clock(),
             repeat_after=self._pace.length("repeat"),
             over_after=timedelta(0) if at_once else self._pace.length("over"),
         )
+        self._state.alerts = [*alerts.values()]
         for notice in notices:
             log.warning("%s: %s", notice.happening.value, notice.alert.summary)
         for delivery in self._deliveries:
-            if dropped := delivery.undelivered.add(notices):
+            if dropped := states.add(delivery.notices, notices):
                 log.error("%d notices for %s are dropped", dropped, delivery.target.name)
         self._save()
         return notices
@@ -232,7 +229,7 @@ class Watch:
         for delivery in self._deliveries:
             if at_once:
                 delivery.next_try = 0.0
-            waiting = delivery.undelivered.notices[:AT_ONCE]
+            waiting = delivery.notices[:AT_ONCE]
             if waiting and delivery.under_way is None and time.monotonic() >= delivery.next_try:
                 delivery.under_way = self._senders.submit(self._send, delivery, waiting)
 
@@ -260,9 +257,7 @@ class Watch:
                 future.result(max(0.0, end - time.monotonic()))
                 answered += 1
         self._save()
-        return answered == len(pinging) and not any(
-            delivery.has_notices for delivery in self._deliveries
-        )
+        return answered == len(pinging) and not any(each.notices for each in self._deliveries)
 
     def close(self) -> None:
         """Close the connection to the database."""
@@ -274,7 +269,7 @@ class Watch:
     def _observe(self) -> list[FoundProblem]:
         try:
             if self._looking is None:
-                keys = tuple(self._state.alerts)
+                keys = tuple(self.alerts)
                 self._looking = self._threads.submit(self._read, keys)
             found = self._looking.result(LOOK_WITHIN)
         except Timeout:  # the next look waits for this one

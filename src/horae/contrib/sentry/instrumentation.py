@@ -37,12 +37,17 @@ class Reports:
         """Give a body a scope of its own, so that all events in it name its job, and keep the scope
         of one that fails.
         """
-        scope: sentry_sdk.Scope | None = None
         with ExitStack() as stack:
             # An error before the body would be the failure of the body.
             with log.guard("job %d has no scope of its own: %s", job.id):
                 claim = job.claim
                 scope = stack.enter_context(sentry_sdk.isolation_scope())
+
+                def keep(error: object, *_: object) -> None:
+                    if error is not None:
+                        self.scopes.put((claim.id, claim.lease), scope)
+
+                stack.push(keep)
                 scope.clear_breadcrumbs()  # those of the node
                 scope.set_transaction_name(claim.type)
                 for name, value in tags_of(claim).items():
@@ -51,12 +56,7 @@ class Reports:
                     scope.set_user({"id": claim.owner})
                 if self.check_ins is not None and claim.schedule_id is not None:
                     self.check_ins.begin(claim)
-            try:
-                yield
-            except BaseException:
-                if scope is not None:
-                    self.scopes.put((job.id, job.claim.lease), scope)
-                raise
+            yield
 
     @contextmanager
     def observe_settlement(self, settling: Settling) -> Generator[None]:
