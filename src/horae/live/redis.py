@@ -234,7 +234,7 @@ class RedisLiveStore(BuiltAnewInChild):
         with self._lock:
             if self._subscription is None:
                 self._subscription = Subscription(
-                    self._access, PROGRESS, "progress events", self._on_progress
+                    self._access, PROGRESS, "progress events", lambda _: self._listeners.call()
                 )
 
         def end() -> None:
@@ -257,9 +257,6 @@ class RedisLiveStore(BuiltAnewInChild):
             subscription.close()
         self._access.close()
         self._database.close()
-
-    def _on_progress(self, _messages: Sequence[str] | None) -> None:
-        self._listeners.call()
 
     def _keep_published(self) -> None:
         """Write the published reports again, to Redis if it lost one, to the database while Redis

@@ -8,13 +8,11 @@ process at a time.
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, MetaData, QueuePool, create_engine
+from sqlalchemy import Engine, MetaData, QueuePool, create_engine
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
@@ -64,10 +62,19 @@ class SideCar(BuiltAnewInChild):
 
     def run(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `statement`, twice if the file was lost; raises `DatabaseBusy` if it stays locked."""
-        call = partial(self._attempt, lambda connection: statement(connection, *args, **kwargs))
+
+        def attempt() -> T:
+            try:
+                with SQLITE_GATE, self._engine.begin() as connection:
+                    return statement(connection, *args, **kwargs)
+            except DBAPIError as error:
+                if is_busy(error):
+                    raise self._busy() from error
+                raise
+
         identity = self._open()
         try:
-            return call()
+            return attempt()
         except DBAPIError as error:
             # The file may have caused these; a wrong value has another error class.
             if type(error.orig) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
@@ -76,7 +83,7 @@ class SideCar(BuiltAnewInChild):
             if self._identity == identity:  # no other thread has checked the file meanwhile
                 self._identity = None
         self._open()
-        return call()
+        return attempt()
 
     def close(self) -> None:
         """Close all connections, those in use when they are given back, and open no more.
@@ -85,15 +92,6 @@ class SideCar(BuiltAnewInChild):
         """
         self._is_closed = True
         self._engine.dispose()
-
-    def _attempt(self, call: Callable[[Connection], T]) -> T:
-        try:
-            with SQLITE_GATE, self._engine.begin() as connection:
-                return call(connection)
-        except DBAPIError as error:
-            if is_busy(error):
-                raise self._busy() from error
-            raise
 
     def _open(self) -> Identity | None:
         """Make sure that the file exists and is the one that the connections have open."""

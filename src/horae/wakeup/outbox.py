@@ -39,46 +39,42 @@ class Merged:
     """At most one hint of each kind, with the ids of all hints that were added."""
 
     def __init__(self) -> None:
-        self._ids: dict[HintKind, dict[JobId, None] | None] = {}
-        self._work: Hint | None = None
+        self._hints: dict[HintKind, Hint] = {}
 
     def __bool__(self) -> bool:
         """Return whether there is a hint."""
-        return bool(self._ids)
+        return bool(self._hints)
 
     def add(self, hint: Hint) -> None:
-        """Merge a hint with the one of its kind; if either has no ids, the result has none."""
-        if hint.kind is HintKind.WORK:
-            before = self._work
-            if before is None:
-                self._work = hint
-            else:  # all nodes respond to the merged hint if they must to either
-                counts, seeds = (before.count, hint.count), (before.seed, hint.seed)
-                self._work = Hint(
-                    HintKind.WORK,
-                    count=None if None in counts else sum(count or 0 for count in counts),
-                    seed=None if None in seeds else hint.seed,
-                    busy=tuple(dict.fromkeys((*before.busy, *hint.busy))),
-                )
-        ids = self._ids.setdefault(hint.kind, {})
-        if ids is None:
-            return
-        ids.update(dict.fromkeys(hint.job_ids))
-        if not hint.job_ids or len(ids) > MOST_IDS:
-            self._ids[hint.kind] = None
+        """Merge a hint with the one of its kind."""
+        if (before := self._hints.get(hint.kind)) is not None:
+            hint = _merge(before, hint)
+        if len(hint.job_ids) > MOST_IDS:
+            hint = replace(hint, job_ids=())
+        self._hints[hint.kind] = hint
 
     def take(self) -> list[Hint]:
         """Remove and return all hints."""
-        taken, self._ids = self._ids, {}
-        work, self._work = self._work, None
-        hints = [Hint(kind, tuple(ids or ())) for kind, ids in taken.items()]
-        if work is None:
-            return hints
-        # Besides the ids, a hint for work has the values merged into `work`.
-        return [
-            replace(work, job_ids=hint.job_ids) if hint.kind is HintKind.WORK else hint
-            for hint in hints
-        ]
+        taken, self._hints = self._hints, {}
+        return list(taken.values())
+
+
+def _merge(first: Hint, second: Hint) -> Hint:
+    """Return one hint for two of a kind.
+
+    If either has no ids, the result has none; all nodes respond to it if they must to either.
+    """
+    ids: tuple[JobId, ...] = ()
+    if first.job_ids and second.job_ids:
+        ids = tuple(dict.fromkeys((*first.job_ids, *second.job_ids)))
+    counts, seeds = (first.count, second.count), (first.seed, second.seed)
+    return Hint(
+        first.kind,
+        ids,
+        count=None if None in counts else sum(count or 0 for count in counts),
+        seed=None if None in seeds else second.seed,
+        busy=tuple(dict.fromkeys((*first.busy, *second.busy))),
+    )
 
 
 class Outbox(BuiltAnewInChild):
