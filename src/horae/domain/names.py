@@ -6,48 +6,19 @@ another system, which may use any character but a control character: that would 
 log or steer a terminal.
 """
 
-from typing import Final, NewType
+from functools import partial
+from typing import Final
 
 from horae.domain.storable import has_control, is_storable
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
 
-QueueName = NewType("QueueName", str)
-TypeName = NewType("TypeName", str)
-ScheduleName = NewType("ScheduleName", str)
-OwnerId = NewType("OwnerId", str)
-
 LONGEST_NAME: Final = 200
 """Characters of a name or an id: the length of the database columns."""
 
 _NAME: Final = f"expected 1 to {LONGEST_NAME} printable characters, not only spaces"
 _ID: Final = f"expected 1 to {LONGEST_NAME} characters, none of them a control character"
-
-
-def queue_name(given: object) -> QueueName:
-    """Parse the name of a queue. Raises `InvalidRequest`."""
-    return QueueName(_name("queue", given))
-
-
-def type_name(given: object) -> TypeName:
-    """Parse the name of a job type. Raises `InvalidRequest`."""
-    return TypeName(_name("type", given))
-
-
-def schedule_name(given: object) -> ScheduleName:
-    """Parse the name of a schedule. Raises `InvalidRequest`."""
-    return ScheduleName(_name("schedule name", given))
-
-
-def limit_name(given: object) -> str:
-    """Parse the name of a limit. Raises `InvalidRequest`."""
-    return _name("limit name", given)
-
-
-def owner_id(given: object) -> OwnerId:
-    """Parse the id of an owner. Raises `InvalidRequest`."""
-    return OwnerId(foreign_id("owner", given))
 
 
 def foreign_id(kind: str, given: object) -> str:
@@ -68,6 +39,7 @@ def is_id(text: str) -> bool:
 
 
 def _name(kind: str, given: object) -> str:
+    """Parse a name; `kind` says in the error what it is of. Raises `InvalidRequest`."""
     # Printable texts can be stored: neither NUL nor half of a surrogate pair is printable.
     if (
         not isinstance(given, str)
@@ -79,3 +51,10 @@ def _name(kind: str, given: object) -> str:
             f"{kind} {quoted(given)}: {_NAME}", SentenceCode.VALUE_NAME, most=LONGEST_NAME
         )
     return given
+
+
+queue_name: Final = partial(_name, "queue")
+type_name: Final = partial(_name, "type")
+schedule_name: Final = partial(_name, "schedule name")
+limit_name: Final = partial(_name, "limit name")
+owner_id: Final = partial(foreign_id, "owner")

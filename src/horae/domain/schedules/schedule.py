@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, timedelta
 from enum import Enum, StrEnum, auto
-from typing import Any, Final, NewType, get_args
+from typing import Any, Final, get_args
 
 from horae.domain.backoff import Growth
 from horae.domain.schedules.exclusion import excluded_spans
@@ -27,8 +27,6 @@ from horae.domain.times import LONGEST_DURATION, Interval
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.sentences import SentenceCode, between, one_of
-
-ScheduleId = NewType("ScheduleId", int)
 
 DEFAULT_RETRY_PERIOD: Final = Interval.parse("5m")
 """The wait after the first failure of an interval, as in TimescaleDB."""
