@@ -8,6 +8,10 @@ import sys
 from decimal import Decimal
 from typing import Final
 
+from horae.errors import InvalidRequest
+from horae.quoting import quoted
+from horae.sentences import SentenceCode
+
 LARGEST_NUMBER: Final = 2**31 - 1
 """The largest value of an INTEGER column, such as a priority, a number of attempts or a limit."""
 LARGEST_ID: Final = 2**63 - 1
@@ -22,6 +26,23 @@ _EXPONENT: Final = re.compile(r"\d[eE]\+?\d")
 _STRING_OR_ALTERED: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?[eE]\+?\d+|-0\.0(?![\deE])'
 )
+
+
+def bounded_number(
+    name: str, given: object, least: int = 1, most: int = LARGEST_NUMBER, besides: str = ""
+) -> int:
+    """Return a whole number within bounds; `besides`: what else it may be, for the error.
+
+    Raises `InvalidRequest`.
+    """
+    if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
+        raise InvalidRequest(
+            f"{name} is {quoted(given)}, expected a whole number from {least} to {most}{besides}",
+            SentenceCode.VALUE_BETWEEN,
+            least=least,
+            most=most,
+        )
+    return given
 
 
 def is_storable(text: str) -> bool:

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
@@ -29,7 +30,7 @@ from horae.domain.jobs import (
 )
 from horae.domain.limits import Limit
 from horae.domain.names import queue_name, type_name
-from horae.domain.storable import LARGEST_NUMBER
+from horae.domain.storable import LARGEST_NUMBER, bounded_number
 from horae.domain.times import Duration
 from horae.errors import InvalidJobType, InvalidRequest, SoftTimeLimitExceeded
 from horae.guarded_log import guarded_log
@@ -51,6 +52,7 @@ from horae.types.options import (
     gathering_time,
     grace_time,
     kept_logs,
+    number_or_none,
     one_of,
     parse_options,
     rule_of,
@@ -61,8 +63,6 @@ from horae.types.options import (
     texts_of_exceptions,
     time_limit,
     uniqueness_of,
-    whole,
-    whole_or_none,
 )
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
 from horae.types.previous import TakenResults, taken_results
@@ -144,13 +144,15 @@ class JobType(Generic[ParamsT]):
         "default"
     )
     """The queue in which its jobs wait."""
-    priority: Annotated[int, TypeOption(whole(-LARGEST_NUMBER), attrgetter("priority"))] = 0
+    priority: Annotated[
+        int, TypeOption(partial(bounded_number, least=-LARGEST_NUMBER), attrgetter("priority"))
+    ] = 0
     """Higher priorities start first."""
-    max_count: Annotated[int | None, TypeOption(whole_or_none(), attrgetter("max_count"))] = None
+    max_count: Annotated[int | None, TypeOption(number_or_none, attrgetter("max_count"))] = None
     """Pending or running jobs that an owner may have, None is no limit; jobs without an owner do
     not count. A public type that names none has 1, for jobs that are started one by one.
     """
-    max_attempts: Annotated[int, TypeOption(whole(1), attrgetter("max_attempts"))] = 1
+    max_attempts: Annotated[int, TypeOption(bounded_number, attrgetter("max_attempts"))] = 1
     """How often a job is tried."""
     backoff: Annotated[Backoff, TypeOption(backoff_between)] = Backoff()
     """How long it waits between attempts."""
@@ -206,7 +208,7 @@ class JobType(Generic[ParamsT]):
     ] = None
     """"process" runs the body in a child process that can be terminated."""
     batch: Annotated[
-        int | None, TypeOption(whole_or_none(most=MOST_IN_BATCH), attrgetter("batch"))
+        int | None, TypeOption(partial(number_or_none, most=MOST_IN_BATCH), attrgetter("batch"))
     ] = None
     """How many jobs its body takes at once, at most; None if it is called for each job. A type with
     it defines `run_batch` in place of `run`.
@@ -223,9 +225,9 @@ class JobType(Generic[ParamsT]):
     """Which log lines are kept with a job: a `KeepLogs` or a level such as "warning"; False for
     none, None for what the settings say.
     """
-    max_params_bytes: Annotated[int, TypeOption(whole(1))] = 1024 * 1024
+    max_params_bytes: Annotated[int, TypeOption(bounded_number)] = 1024 * 1024
     """How long the JSON text of its parameters may be."""
-    max_result_bytes: Annotated[int, TypeOption(whole(1))] = 1024 * 1024
+    max_result_bytes: Annotated[int, TypeOption(bounded_number)] = 1024 * 1024
     """How long the JSON text of its result may be."""
     exceptions_map: Annotated[
         Mapping[ErrorClass, HumanReadable], TypeOption(texts_of_exceptions)

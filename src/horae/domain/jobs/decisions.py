@@ -17,8 +17,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from horae.domain.functions import problem_of_result
-from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
-from horae.errors import InvalidRequest
+from horae.domain.times import LONGEST_DURATION, Duration, bounded_duration
 from horae.quoting import quoted
 
 ErrorClass: TypeAlias = type[BaseException]
@@ -69,12 +68,8 @@ class Discard(BodyDecision):
 
 
 def _wait(name: str, given: Duration) -> timedelta:
-    delay = parse_duration(name, given)
-    if not timedelta(0) <= delay <= LONGEST_DURATION:
-        raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected zero or more, up to {LONGEST_DURATION.days} days"
-        )
-    return delay
+    expected = f"zero or more, up to {LONGEST_DURATION.days} days"
+    return bounded_duration(name, given, expected, least=timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

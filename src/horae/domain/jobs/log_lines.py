@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from horae.domain.jobs.job import JobId
+from horae.domain.storable import bounded_number
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
@@ -34,12 +35,8 @@ class KeepLogs:
     def __post_init__(self) -> None:
         """Check the values."""
         check_level(self.level)
-        for name, most in (("lines", MOST_LINES), ("bytes", MOST_BYTES)):
-            value: Any = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-                raise InvalidRequest(
-                    f"{name} is {quoted(value)}, expected a whole number from 1 to {most}"
-                )
+        bounded_number("lines", self.lines, most=MOST_LINES)
+        bounded_number("bytes", self.bytes, most=MOST_BYTES)
 
 
 def check_level(level: object) -> str:

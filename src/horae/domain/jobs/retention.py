@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from horae.domain.jobs.job import ENDED, JobState
-from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import Duration, bounded_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
@@ -87,9 +87,5 @@ def _seconds(name: str, given: object) -> float:
         return KEPT_FOR_WAITING
     if not isinstance(given, str | timedelta):
         raise InvalidRequest(f"{name} is {quoted(given)}, {_EXPECTED}")
-    duration = parse_duration(name, given)
-    if not timedelta(0) < duration <= LONGEST_DURATION:
-        raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected a duration of more than zero, or None"
-        )
+    duration = bounded_duration(name, given, "a duration of more than zero, or None")
     return max(duration.total_seconds(), KEPT_FOR_WAITING)

@@ -7,16 +7,16 @@ if the rule names its state.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from horae.domain.jobs.job import ACTIVE, JobState
-from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, bounded_duration, parse_duration
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 
 OnDuplicate: TypeAlias = Literal["refuse", "return", "replace"]
 
+_POSITIVE: Final = "a duration of more than zero"
 _NAMES: Final = (
     "expected names of parameters, as in ('customer_id', 'address.city'), or None for all of them"
 )
@@ -44,7 +44,7 @@ class Unique:
         """Parse and check what was given."""
         object.__setattr__(self, "by", _names("by", self.by))
         if self.within is not None:
-            object.__setattr__(self, "within", _positive("within", self.within))
+            object.__setattr__(self, "within", bounded_duration("within", self.within, _POSITIVE))
         allowed = ", ".join(JobState)
         states: Any = self.states
         if states is None:
@@ -83,9 +83,11 @@ class Debounce:
 
     def __post_init__(self) -> None:
         """Parse and check what was given."""
-        wait = _positive("debounce", self.wait)
+        wait = bounded_duration("debounce", self.wait, _POSITIVE)
         longest = min(10 * wait, LONGEST_DURATION)
-        most = longest if self.max_wait is None else _positive("max_wait", self.max_wait)
+        most = longest
+        if self.max_wait is not None:
+            most = bounded_duration("max_wait", self.max_wait, _POSITIVE)
         if most < wait:
             raise InvalidRequest(f"max_wait is {most}, expected at least the wait of {wait}")
         object.__setattr__(self, "wait", wait)
@@ -143,13 +145,6 @@ def check_on_duplicate(given: Any) -> OnDuplicate:
 def debounce_of(given: Any) -> Debounce:
     """Return a debounce that was given as such or as a duration. Raises `InvalidRequest`."""
     return given if isinstance(given, Debounce) else Debounce(given)
-
-
-def _positive(name: str, given: object) -> timedelta:
-    duration = parse_duration(name, given)
-    if not timedelta(0) < duration <= LONGEST_DURATION:
-        raise InvalidRequest(f"{name} is {given!r}, expected a duration of more than zero")
-    return duration
 
 
 def _names(option: str, given: Any) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from horae.domain.storable import LARGEST_NUMBER
+from horae.domain.storable import LARGEST_NUMBER, bounded_number
 from horae.domain.times import MICROSECOND, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
@@ -129,7 +129,9 @@ def numbers_of(
                 "burst and window belong to a rate, not to a concurrency",
                 SentenceCode.VALUE_ONLY_OF_RATE,
             )
-        return LimitNumbers(concurrency=_amount("concurrency", concurrency), on_reached=stored)
+        return LimitNumbers(
+            concurrency=bounded_number("concurrency", concurrency), on_reached=stored
+        )
     amount, period = _rate(rate)
     if window not in (None, *get_args(Window)):
         raise InvalidRequest(one_of("window", window, get_args(Window)))
@@ -143,7 +145,7 @@ def numbers_of(
     return LimitNumbers(
         amount=amount,
         period=period,
-        burst=amount if burst is None else _amount("burst", burst),
+        burst=amount if burst is None else bounded_number("burst", burst),
         window="bucket",
         on_reached=stored,
     )
@@ -175,17 +177,6 @@ def _rate(given: object) -> tuple[int, int]:
             days=LONGEST_PERIOD.days,
         )
     return amount, period // MICROSECOND
-
-
-def _amount(name: str, given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 < given <= LARGEST_NUMBER:
-        raise InvalidRequest(
-            f"{name} is {quoted(given)}, expected a whole number from 1 to {LARGEST_NUMBER}",
-            SentenceCode.VALUE_BETWEEN,
-            least=1,
-            most=LARGEST_NUMBER,
-        )
-    return given
 
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))

@@ -4,7 +4,12 @@ Invariants: a duration of zero or less is refused where it is read; calendar day
 added in the schedule's zone, and the end of a month does not stick.
 """
 
-from horae.domain.times.duration import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times.duration import (
+    LONGEST_DURATION,
+    Duration,
+    bounded_duration,
+    parse_duration,
+)
 from horae.domain.times.grid import Grid
 from horae.domain.times.interval import Interval
 from horae.domain.times.interval_text import read_interval
@@ -13,7 +18,6 @@ from horae.domain.times.zone import (
     EPOCH,
     EPOCH_ORDINAL,
     MICROSECOND,
-    OffsetSpan,
     load_zone,
     span_at,
 )
@@ -27,7 +31,7 @@ __all__ = [
     "Duration",
     "Grid",
     "Interval",
-    "OffsetSpan",
+    "bounded_duration",
     "load_zone",
     "parse_duration",
     "read_interval",

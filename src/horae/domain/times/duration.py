@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Final, TypeAlias
 
 from horae.domain.times.interval_text import read_interval
+from horae.domain.times.zone import MICROSECOND
 from horae.errors import InvalidInterval, InvalidRequest
 from horae.quoting import quoted
 from horae.sentences import Sentence, SentenceCode, about
@@ -44,6 +45,24 @@ def parse_duration(name: str, value: object) -> timedelta:
         raise InvalidInterval(_too_long(name, value)) from None
     if amounts.months > _MOST_MONTHS or duration > LONGEST_DURATION:
         raise InvalidInterval(_too_long(name, value))
+    return duration
+
+
+def bounded_duration(
+    name: str,
+    value: object,
+    expected: str,
+    *,
+    least: timedelta = MICROSECOND,
+    most: timedelta = LONGEST_DURATION,
+) -> timedelta:
+    """Return a duration within bounds, usually of more than zero; `expected` is for the error.
+
+    Raises `InvalidInterval` and `InvalidRequest`.
+    """
+    duration = parse_duration(name, value)
+    if not least <= duration <= most:
+        raise InvalidRequest(f"{name} is {quoted(value)}, expected {expected}")
     return duration
 
 

@@ -15,13 +15,12 @@ from horae.types.options.declaration import (
     gathering_time,
     grace_time,
     kept_logs,
+    number_or_none,
     one_of,
     parse_options,
     problem_of_hook,
     texts_of_exceptions,
     time_limit,
-    whole,
-    whole_or_none,
 )
 from horae.types.options.limits import declared_limits, limits_of_job
 from horae.types.options.queues import (
@@ -81,6 +80,7 @@ __all__ = [
     "key_of_retry",
     "limits_of_job",
     "names_in",
+    "number_or_none",
     "one_of",
     "options_in",
     "parse_options",
@@ -96,6 +96,4 @@ __all__ = [
     "time_limit",
     "unique_key_in",
     "uniqueness_of",
-    "whole",
-    "whole_or_none",
 ]

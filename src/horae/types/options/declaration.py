@@ -17,8 +17,8 @@ from pydantic import BaseModel
 
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import BackendAddress, KeepLogs, check_level, problem_of_rule
-from horae.domain.storable import LARGEST_NUMBER
-from horae.domain.times import LONGEST_DURATION, parse_duration
+from horae.domain.storable import LARGEST_NUMBER, bounded_number
+from horae.domain.times import bounded_duration, parse_duration
 from horae.errors import InvalidJobType, InvalidRequest
 from horae.quoting import quoted
 from horae.types.options.start_options import START_OPTIONS
@@ -110,26 +110,9 @@ def _check_together(job_type: Any) -> None:
             raise InvalidRequest(f"{name} is {model!r}, expected a Pydantic model")
 
 
-def whole(
-    least: int, besides: str = "", *, most: int = LARGEST_NUMBER
-) -> Callable[[str, Any], int]:
-    """Return the parser of a whole number; `besides`: what else the option may be."""
-
-    def parse(name: str, given: Any) -> int:
-        fine = isinstance(given, int) and not isinstance(given, bool)
-        if not fine or not least <= given <= most:
-            raise InvalidRequest(
-                f"{name} is {given!r}, expected a whole number from {least} to {most}{besides}"
-            )
-        return int(given)
-
-    return parse
-
-
-def whole_or_none(*, most: int = LARGEST_NUMBER) -> Callable[[str, Any], int | None]:
-    """Return the parser of a whole number of 1 or more, or None."""
-    number = whole(1, " or None", most=most)
-    return lambda name, given: None if given is None else number(name, given)
+def number_or_none(name: str, given: Any, most: int = LARGEST_NUMBER) -> int | None:
+    """Parse a whole number of 1 or more, or None."""
+    return None if given is None else bounded_number(name, given, most=most, besides=" or None")
 
 
 def one_of(*choices: str) -> Callable[[str, Any], Any]:
@@ -146,29 +129,19 @@ def one_of(*choices: str) -> Callable[[str, Any], Any]:
 
 def time_limit(name: str, given: object) -> timedelta | None:
     """Parse a duration of more than zero; None is no limit."""
-    limit = None if given is None else parse_duration(name, given)
-    if limit is not None and not timedelta(0) < limit <= LONGEST_DURATION:
-        raise InvalidRequest(f"{name} is {given!r}, expected a duration of more than zero, or None")
-    return limit
+    expected = "a duration of more than zero, or None"
+    return None if given is None else bounded_duration(name, given, expected)
 
 
 def grace_time(name: str, given: object) -> timedelta:
     """Parse a duration of zero or more."""
-    grace = parse_duration(name, given)
-    if not timedelta(0) <= grace <= LONGEST_DURATION:
-        raise InvalidRequest(f"{name} is {given!r}, expected a duration of zero or more")
-    return grace
+    return bounded_duration(name, given, "a duration of zero or more", least=timedelta(0))
 
 
 def gathering_time(name: str, given: object) -> timedelta:
     """Parse how long jobs wait for others in the memory of their node."""
-    time = parse_duration(name, given)
-    if not timedelta(0) <= time <= LONGEST_GATHERING:
-        longest = LONGEST_GATHERING.total_seconds()
-        raise InvalidRequest(
-            f"{name} is {given!r}, expected a duration of 0 to {longest:g} seconds"
-        )
-    return time
+    expected = f"a duration of 0 to {LONGEST_GATHERING.total_seconds():g} seconds"
+    return bounded_duration(name, given, expected, least=timedelta(0), most=LONGEST_GATHERING)
 
 
 def backoff_between(name: str, given: Any) -> Backoff:

@@ -35,7 +35,7 @@ from horae.domain.jobs import (
 )
 from horae.domain.names import foreign_id, owner_id, queue_name
 from horae.domain.storable import LARGEST_ID, LARGEST_NUMBER
-from horae.domain.times import LONGEST_DURATION, Duration, parse_duration
+from horae.domain.times import LONGEST_DURATION, Duration, bounded_duration, parse_duration
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
@@ -89,12 +89,11 @@ def _moment(name: str, given: Any) -> datetime:
     return moment
 
 
-def expiry_of(given: Any) -> timedelta:
-    """Parse how long a job may wait to begin. Raises `InvalidRequest`."""
-    duration = parse_duration("expires", given)
-    if not timedelta(0) < duration <= LONGEST_DURATION:
-        raise InvalidRequest(f"expires is {quoted(given)}, expected a duration of more than zero")
-    return duration
+def _expiry(given: Any) -> datetime | timedelta:
+    """Parse until when, or for how long, a job may wait to begin."""
+    if isinstance(given, datetime):
+        return _moment("expires", given)
+    return bounded_duration("expires", given, "a duration of more than zero")
 
 
 def _delay(given: Any) -> Duration:
@@ -213,9 +212,7 @@ class StartOptions:
     expires: Annotated[
         Duration | datetime | None,
         StartOption(
-            lambda given: (
-                _moment("expires", given) if isinstance(given, datetime) else expiry_of(given)
-            ),
+            _expiry,
             "Fail the job if it has not begun so long after it was due.",
             "duration",
             metavar="TIME",
