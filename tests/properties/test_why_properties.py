@@ -43,14 +43,9 @@ def known_of(history: History, moment: datetime) -> KnownSchedule:
         below = [each for each in rows if each.first <= moment and each.reason not in BESIDE]
         at = below[-1] if below and below[-1].last >= moment else at
     return KnownSchedule(
-        rules=snapshot.rules,
+        snapshot=snapshot,
         created_at=START,
         now=history.now,
-        last_tick=snapshot.last_tick,
-        next_start=snapshot.next_start,
-        executing=snapshot.executing,
-        disabled=snapshot.disabled,
-        change=snapshot.change,
         oldest=rows[0].first if rows else None,
         at=at,
         following=min((each for each in rows if each.first > moment), key=first_of, default=None),

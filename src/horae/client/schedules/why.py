@@ -24,8 +24,8 @@ from horae.storage.queues import everything
 from horae.storage.schedules import (
     StoredSchedule,
     StoredTicks,
-    change_of,
     rules_of,
+    snapshot_of,
     ticks,
     waiting_reasons,
 )
@@ -37,20 +37,14 @@ _BLOCKED: Final = frozenset({Reason.OVERLAP, Reason.BUFFERED})
 
 def why_of(reads: Reads, row: StoredSchedule, moment: datetime | None) -> ScheduleWhy:
     """Explain a moment; by default the last time that the schedule had."""
-    rules = rules_of(row)
     if moment is None:
         moment = _last_time(reads, row)
     found = reads.autocommit(ticks.around, row.id, moment)
     everything_paused = reads.autocommit(everything.read_pause)
     known = KnownSchedule(
-        rules=rules,
+        snapshot=snapshot_of(row),
         created_at=row.created_at,
         now=row.now,
-        last_tick=row.last_tick,
-        next_start=row.next_start,
-        executing=row.run_token is not None,
-        disabled=None if row.disabled_reason is None else DisabledReason(row.disabled_reason),
-        change=change_of(row),
         everything_paused=everything_paused is not None,
         oldest=found.oldest,
         at=None if found.at is None else _ticks_of(found.at),

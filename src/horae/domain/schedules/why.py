@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from horae.domain.schedules.planning_state import OneTimeChange
+from horae.domain.schedules.planning_state import ScheduleSnapshot
 from horae.domain.schedules.schedule import DisabledReason, Rules
 from horae.domain.schedules.skipping import reason_to_skip
 from horae.domain.schedules.tick import Reason, Ticks
@@ -58,17 +58,12 @@ class KnownSchedule:
 
     `at`: the row that stands for the moment, or else the last one that begins before it;
     `following`: the first one after it; `oldest`: the first nominal time in the ledger.
-    `executing`: whether a run blocks further runs; `everything_paused`: whether all schedules are.
+    `everything_paused`: whether all schedules are.
     """
 
-    rules: Rules
+    snapshot: ScheduleSnapshot
     created_at: datetime
     now: datetime
-    last_tick: datetime | None = None
-    next_start: datetime | None = None
-    executing: bool = False
-    disabled: DisabledReason | None = None
-    change: OneTimeChange | None = None
     everything_paused: bool = False
     oldest: datetime | None = None
     at: Ticks | None = None
@@ -96,8 +91,8 @@ class TimeExplanation:
 
 def explain(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Say why the schedule did or did not run at a moment, or whether it will."""
-    timeline = Timeline.of(known.rules)
-    at = known.at
+    at, snapshot = known.at, known.snapshot
+    timeline = Timeline.of(snapshot.rules)
     # The times between the first and the last one of a row are those of the rules that held then;
     # where the rules have changed since, only the two are certain.
     if at is not None and (
@@ -105,13 +100,13 @@ def explain(known: KnownSchedule, moment: datetime) -> TimeExplanation:
         or (at.first < moment < at.last and _is_nominal(timeline, moment))
     ):
         return TimeExplanation(kind=WhyKind.DECIDED, moment=moment, ticks=at)
-    if moment == known.next_start and known.disabled is None and not known.executing:
+    if moment == snapshot.next_start and snapshot.disabled is None and not snapshot.executing:
         return _undecided(known, timeline, moment)
     if timeline.source is None:
         return _between_runs(known, moment)
     if not _is_nominal(timeline, moment):
         return _beside(known, timeline, moment)
-    if known.last_tick is not None and moment > known.last_tick:
+    if snapshot.last_tick is not None and moment > snapshot.last_tick:
         return _undecided(known, timeline, moment)
     return _without_a_row(known, moment)
 
@@ -141,16 +136,18 @@ def _is_nominal(timeline: Timeline, moment: datetime) -> bool:
 
 def _undecided(known: KnownSchedule, timeline: Timeline, moment: datetime) -> TimeExplanation:
     """Explain a time after the watermark."""
-    if known.disabled is not None:
-        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
-    if (reason := reason_to_skip(known.rules, known.change, moment)) is not None:
+    snapshot = known.snapshot
+    if snapshot.disabled is not None:
+        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=snapshot.disabled)
+    if (reason := reason_to_skip(snapshot.rules, snapshot.change, moment)) is not None:
         return TimeExplanation(kind=WhyKind.WILL_BE_SKIPPED, moment=moment, reason=reason)
-    start = moment if moment == known.next_start else timeline.start_of(moment)
-    if known.next_start is not None and not known.executing and start < known.next_start:
-        kind, start = WhyKind.WAIT_AFTER_CRASH, known.next_start
+    planned = snapshot.next_start
+    start = moment if moment == planned else timeline.start_of(moment)
+    if planned is not None and not snapshot.executing and start < planned:
+        kind, start = WhyKind.WAIT_AFTER_CRASH, planned
     elif start > known.now:
         kind = WhyKind.TO_COME
-    elif known.executing:
+    elif snapshot.executing:
         kind = WhyKind.RUN_IN_PROGRESS
     else:
         kind = WhyKind.EVERYTHING_PAUSED if known.everything_paused else WhyKind.OVERDUE
@@ -163,10 +160,11 @@ def _not_created_yet(known: KnownSchedule, moment: datetime) -> TimeExplanation:
 
 def _without_a_row(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     """Explain a time of the expression up to the watermark that the ledger does not know."""
-    if known.last_tick is None and known.disabled is not None and moment > known.created_at:
-        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=known.disabled)
     if moment <= known.created_at:
         return _not_created_yet(known, moment)
+    disabled = known.snapshot.disabled
+    if known.snapshot.last_tick is None and disabled is not None:
+        return TimeExplanation(kind=WhyKind.DISABLED, moment=moment, disabled=disabled)
     is_forgotten = known.oldest is not None and moment < known.oldest
     kind = WhyKind.FORGOTTEN if is_forgotten else WhyKind.OTHER_RULES
     return TimeExplanation(kind=kind, moment=moment)
@@ -177,11 +175,9 @@ def _between_runs(known: KnownSchedule, moment: datetime) -> TimeExplanation:
     if moment <= known.created_at:
         return _not_created_yet(known, moment)
     before = None if known.at is None else known.at.last
-    after = known.next_start if known.following is None else known.following.first
-    if after is None and known.disabled is not None:
-        kind, disabled = WhyKind.DISABLED, known.disabled
-    else:
-        kind, disabled = WhyKind.NO_FIXED_TIMES, None
+    after = known.snapshot.next_start if known.following is None else known.following.first
+    disabled = known.snapshot.disabled if after is None else None
+    kind = WhyKind.NO_FIXED_TIMES if disabled is None else WhyKind.DISABLED
     return TimeExplanation(kind=kind, moment=moment, disabled=disabled, before=before, after=after)
 
 
