@@ -13,7 +13,6 @@ from horae.domain.jobs.groups import (
     GroupId,
     OnDependencyFailure,
     OnFailure,
-    ThenStep,
     advance,
     after_dependencies,
     end_if_complete,
@@ -41,14 +40,16 @@ def new(total: int, on_failure: OnFailure) -> Group:
     )
 
 
-def played(group: Group, batches: Sequence[Sequence[JobState]]) -> tuple[Group, list[ThenStep]]:
+def played(
+    group: Group, batches: Sequence[Sequence[JobState]]
+) -> tuple[Group, list[DependentStep]]:
     """The group after these batches of ends, and each decision about `then`."""
-    steps: list[ThenStep] = []
+    steps: list[DependentStep] = []
     for batch in batches:
         advanced = advance(group, {state: batch.count(state) for state in batch}, NOW, "job 1")
         assert advanced.ends == (advanced.group.ended_at is not None and group.ended_at is None)
         group = advanced.group
-        steps += [advanced.then] if advanced.then is not ThenStep.WAIT else []
+        steps += [advanced.then] if advanced.then is not DependentStep.WAIT else []
     return group, steps
 
 
@@ -71,7 +72,7 @@ def test_then_is_decided_exactly_once_in_any_order_of_ends(
     group, steps = played(new(len(states), on_failure), data.draw(batches_of(states)))
     failed = any(state is not JobState.FINISHED for state in states)
     cancels = failed and on_failure is OnFailure.CANCEL
-    assert steps == [ThenStep.CANCEL if cancels else ThenStep.RELEASE]
+    assert steps == [DependentStep.CANCEL if cancels else DependentStep.RELEASE]
     assert group.ended_at is not None
     assert group.unfinished == 0
     assert (group.cancelled_at is not None) == cancels
@@ -83,11 +84,11 @@ def test_then_waits_while_a_member_is_left(
 ) -> None:
     batches = data.draw(batches_of(states))
     group, steps = played(new(len(states) + 1, on_failure), batches)
-    assert ThenStep.RELEASE not in steps
+    assert DependentStep.RELEASE not in steps
     assert group.ended_at is None
     added = replace(group, total=group.total + 1)
     _, steps = played(added, [[JobState.FINISHED], [JobState.FINISHED]])
-    assert steps == ([ThenStep.RELEASE] if group.cancelled_at is None else [])
+    assert steps == ([DependentStep.RELEASE] if group.cancelled_at is None else [])
 
 
 @given(ends, st.data())
@@ -99,7 +100,7 @@ def test_a_group_that_is_being_inserted_ends_when_that_is_done(
         data.draw(batches_of(states)),
     )
     assert steps == []
-    assert end_if_complete(replace(group, inserting_at=None), NOW).then is ThenStep.RELEASE
+    assert end_if_complete(replace(group, inserting_at=None), NOW).then is DependentStep.RELEASE
 
 
 @given(ends, on_failures, st.data())
@@ -109,7 +110,7 @@ def test_a_cancelled_group_never_releases_then(
     cancelled = end_if_complete(
         replace(new(len(states) + 1, on_failure), cancelled_at=NOW), NOW, cancels=True
     )
-    assert cancelled.then is ThenStep.CANCEL
+    assert cancelled.then is DependentStep.CANCEL
     group, steps = played(cancelled.group, [*data.draw(batches_of(states)), [JobState.CANCELLED]])
     assert steps == []
     assert group.ended_at is not None

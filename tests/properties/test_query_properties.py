@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from horae.domain.jobs.job import JobState
 from horae.domain.jobs.query import (
     MOST_CHARACTERS,
-    MOST_TERMS,
     Attempted,
     Condition,
     Contains,
@@ -26,6 +25,7 @@ from horae.domain.jobs.query import (
     dated,
     parse_query,
 )
+from horae.domain.jobs.query.terms import MOST_TERMS
 from horae.errors import InvalidQuery, InvalidRequest
 from tests.properties.written_queries import print_query
 

@@ -15,8 +15,8 @@ from horae.domain.jobs import (
     JobId,
     JobState,
     Whose,
+    dated,
     parse_query,
-    without_ages,
 )
 from horae.domain.names import foreign_id
 from horae.domain.times import Duration
@@ -97,7 +97,7 @@ class BulkOrder(BaseModel):
         if self.query is None:
             return None
         parsed = parse_query(self.query, technical=self.technical, zone=self.timezone or "UTC")
-        return search_for(parsed if now is None else without_ages(parsed, now), registry, reads)
+        return search_for(parsed if now is None else dated(parsed, now, ages=True), registry, reads)
 
 
 def bulk_order(action: BulkAction, which: BulkFilter, **more: Any) -> BulkOrder:

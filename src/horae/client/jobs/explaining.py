@@ -4,12 +4,21 @@ The storage decides on the reason; what explains it further is added here: who p
 hold a limit, an estimate of the start, and when the job fails if it has not begun.
 """
 
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import Job, JobState, WaitingFor, WaitReason, Why, stored_text
+from horae.domain.jobs import (
+    Job,
+    JobState,
+    StateReason,
+    WaitingFor,
+    WaitReason,
+    Why,
+    stored_text,
+)
 from horae.guarded_log import guarded_log
 from horae.live import LiveStore
 from horae.quoting import quoted
@@ -51,21 +60,12 @@ def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Wh
     return Why(
         job_id=job.id,
         state=job.state,
-        reason=waiting.reason,
-        text=waiting.text,
-        until=waiting.until,
-        since=waiting.since,
-        note=waiting.note,
         by=_who_paused(connection, job, waiting),
-        ahead=waiting.ahead,
-        ahead_is_least=waiting.ahead_is_least,
         starts_at=starts_at,
         reckoned=reckoned,
         fails_at=min(ends, default=None),
-        awaited=waiting.awaited,
-        group_id=waiting.group_id,
         holders=waiting_reason.holders(connection, waiting, job.queue),
-        of_values=waiting.of_values,
+        **{each.name: getattr(waiting, each.name) for each in fields(StateReason)},
     )
 
 

@@ -46,7 +46,6 @@ from horae.domain.jobs.groups import (
     GroupState,
     OnDependencyFailure,
     OnFailure,
-    ThenStep,
     advance,
     after_dependencies,
     end_if_complete,
@@ -114,7 +113,6 @@ from horae.domain.jobs.query import (
     dated,
     has_days,
     parse_query,
-    without_ages,
     written_term,
 )
 from horae.domain.jobs.retention import AS_CONFIGURED, Keep, KeptFor, Retention, kept_for
@@ -142,7 +140,14 @@ from horae.domain.jobs.uniqueness import (
     debounce_of,
 )
 from horae.domain.jobs.waits import Prerequisite, Wait, WaitTarget, circle_of, described
-from horae.domain.jobs.why import MOST_COUNTED, WaitingFor, WaitReason, Why, ahead_text
+from horae.domain.jobs.why import (
+    MOST_COUNTED,
+    StateReason,
+    WaitingFor,
+    WaitReason,
+    Why,
+    ahead_text,
+)
 
 __all__ = [
     "ACTIVE",
@@ -232,10 +237,10 @@ __all__ = [
     "Settlement",
     "Snooze",
     "Snoozed",
+    "StateReason",
     "StoppedEarly",
     "Succeeded",
     "Term",
-    "ThenStep",
     "TimeLimit",
     "Unique",
     "UniqueKey",
@@ -277,6 +282,5 @@ __all__ = [
     "stored_text",
     "together",
     "while_pending",
-    "without_ages",
     "written_term",
 ]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final, NewType
 
-from horae.domain.jobs.job import JobId, JobState
+from horae.domain.jobs.job import ACTIVE, ENDED, JobId, JobState
 
 GroupId = NewType("GroupId", int)
 
@@ -49,19 +49,13 @@ class GroupState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class ThenStep(StrEnum):
-    """Whether the job that runs after a group is released, cancelled, or still waits."""
+class DependentStep(StrEnum):
+    """Whether a job that waits for others, or for a group, is released, ends, or still waits."""
 
     WAIT = "wait"
     RELEASE = "release"
     CANCEL = "cancel"
-
-
-_COUNTED: Final[Mapping[JobState, str]] = {
-    JobState.FINISHED: "finished",
-    JobState.FAILED: "failed",
-    JobState.CANCELLED: "cancelled",
-}
+    FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +108,7 @@ class Advanced:
     """
 
     group: Group
-    then: ThenStep
+    then: DependentStep
     cancels: bool = False
     ends: bool = False
 
@@ -127,7 +121,7 @@ def advance(
 
     `by`: the name under which it is cancelled if a member did not finish.
     """
-    counted = {name: getattr(group, name) + ends.get(state, 0) for state, name in _COUNTED.items()}
+    counted = {state.value: getattr(group, state) + ends.get(state, 0) for state in ENDED}
     after = replace(group, **counted)
     unsuccessful = ends.get(JobState.FAILED, 0) + ends.get(JobState.CANCELLED, 0)
     cancels = (
@@ -144,8 +138,8 @@ def end_if_complete(
     """End the group if it is complete, and release or cancel `then` once."""
     ends = group.is_complete and not was_ended
     after = replace(group, ended_at=now) if ends else group
-    then = ThenStep.RELEASE if ends and group.cancelled_at is None else ThenStep.WAIT
-    return Advanced(after, ThenStep.CANCEL if cancels else then, cancels=cancels, ends=ends)
+    then = DependentStep.RELEASE if ends and group.cancelled_at is None else DependentStep.WAIT
+    return Advanced(after, DependentStep.CANCEL if cancels else then, cancels=cancels, ends=ends)
 
 
 def progress_of(group: Group, live: Iterable[int]) -> int:
@@ -160,22 +154,6 @@ def progress_of(group: Group, live: Iterable[int]) -> int:
     return min(99, ceil(Fraction(100 * ended + sum(live), group.total)))
 
 
-class DependentStep(StrEnum):
-    """Whether a job that waits for others is released, ends, or still waits."""
-
-    WAIT = "wait"
-    RELEASE = "release"
-    CANCEL = "cancel"
-    FAIL = "fail"
-
-
-_AFTER_FAILURE: Final[Mapping[OnDependencyFailure, DependentStep | None]] = {
-    OnDependencyFailure.CANCEL: DependentStep.CANCEL,
-    OnDependencyFailure.FAIL: DependentStep.FAIL,
-    OnDependencyFailure.RUN: None,
-}
-
-
 def after_dependencies(
     states: Iterable[JobState], on_failure: OnDependencyFailure
 ) -> DependentStep:
@@ -183,12 +161,7 @@ def after_dependencies(
 
     The first one that did not finish decides at once, unless the job runs anyway.
     """
-    open_ones = False
-    for state in states:
-        if (
-            state in (JobState.FAILED, JobState.CANCELLED)
-            and (step := _AFTER_FAILURE[on_failure]) is not None
-        ):
-            return step
-        open_ones = open_ones or state in (JobState.PENDING, JobState.STARTED)
-    return DependentStep.WAIT if open_ones else DependentStep.RELEASE
+    found = set(states)
+    if on_failure is not OnDependencyFailure.RUN and found & {JobState.FAILED, JobState.CANCELLED}:
+        return DependentStep(on_failure.value)
+    return DependentStep.WAIT if found & ACTIVE else DependentStep.RELEASE

@@ -61,33 +61,9 @@ class WaitReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingFor:
-    """What a pending job waits for; the fields that `Why` has as well mean the same."""
+class StateReason:
+    """What decides first about a job that has not started, or what has become of it."""
 
-    reason: WaitReason
-    text: str
-    until: datetime | None = None
-    since: datetime | None = None
-    note: str | None = None
-    ahead: int | None = None
-    ahead_is_least: bool = False
-    bucket_id: int | None = None
-    """The limit, for one key, that holds it back."""
-    every: float | None = None
-    """The seconds between two starts that the rate of the limit allows."""
-    awaited: tuple[JobId, ...] = ()
-    group_id: GroupId | None = None
-    counts_from: datetime | None = None
-    """Since when it counts against the time limit of pending jobs; None if that does not run."""
-    of_values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """Why a job has not started, or what has become of it."""
-
-    job_id: JobId
-    state: JobState
     reason: WaitReason
     """What decides first."""
     text: str
@@ -98,28 +74,48 @@ class Why:
     """When the reason began, such as a pause or the run itself."""
     note: str | None = None
     """The note of a pause."""
-    by: str | None = None
-    """Who has paused the queue, or cancelled the job."""
     ahead: int | None = None
     """How many jobs are claimed before it."""
     ahead_is_least: bool = False
     """There may be more of these than were counted."""
+    awaited: tuple[JobId, ...] = ()
+    """The first few of the jobs that it waits for."""
+    group_id: GroupId | None = None
+    """The group whose members it waits for."""
+    of_values: tuple[str, ...] = ()
+    """The parts of the text that may repeat parameters, which some readers do not see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingFor(StateReason):
+    """What a pending job waits for, and what an estimate of its start needs."""
+
+    bucket_id: int | None = None
+    """The limit, for one key, that holds it back."""
+    every: float | None = None
+    """The seconds between two starts that the rate of the limit allows."""
+    counts_from: datetime | None = None
+    """Since when it counts against the time limit of pending jobs; None if that does not run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why(StateReason):
+    """Why a job has not started, or what has become of it."""
+
+    job_id: JobId
+    state: JobState
+    by: str | None = None
+    """Who has paused the queue, or cancelled the job."""
     starts_at: datetime | None = None
     """An estimate of the start; None without ground for one."""
     reckoned: str | None = None
     """What the estimate follows from."""
     fails_at: datetime | None = None
     """When the job fails if it has not begun."""
-    awaited: tuple[JobId, ...] = ()
-    """The first few of the jobs that it waits for."""
-    group_id: GroupId | None = None
-    """The group whose members it waits for."""
     holders: tuple[JobId, ...] = ()
     """The first few of the jobs that run under the limit that holds it back."""
     node: NodeId | None = None
     """The node that runs it."""
-    of_values: tuple[str, ...] = ()
-    """The parts of the text that may repeat parameters, which some readers do not see."""
 
 
 def ahead_text(count: int, *, is_least: bool) -> str:

@@ -27,7 +27,6 @@ from horae.domain.jobs import (
     JobId,
     JobState,
     OnDependencyFailure,
-    ThenStep,
     advance,
     after_dependencies,
     end_if_complete,
@@ -256,7 +255,7 @@ def _follow(
     thens = {
         each.group.then_id: each
         for each in advanced
-        if each.group.then_id is not None and each.then is not ThenStep.WAIT
+        if each.group.then_id is not None and each.then is not DependentStep.WAIT
     }
     failed = any(job.state is not JobState.FINISHED for job in ended) or bool(result.cancelled)
     causes = [job.id for job in ended] + list(thens)
@@ -267,8 +266,7 @@ def _follow(
     if not waiting:
         return result
     steps: dict[JobId, tuple[DependentStep, str]] = {
-        then: (DependentStep(each.then.value), each.group.cancelled_by or "")
-        for then, each in thens.items()
+        then: (each.then, each.group.cancelled_by or "") for then, each in thens.items()
     }
     states = {job.id: job.state for job in ended}
     for _ in range(MOST_LEVELS):

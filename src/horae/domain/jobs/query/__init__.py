@@ -4,12 +4,10 @@ Invariant: `parse_query` raises nothing but `InvalidRequest`, with the place of 
 be read.
 """
 
-from horae.domain.jobs.query.moments import dated, has_days, without_ages
+from horae.domain.jobs.query.moments import dated, has_days
 from horae.domain.jobs.query.parsing import parse_query, written_term
 from horae.domain.jobs.query.terms import (
     MOST_CHARACTERS,
-    MOST_NAMES,
-    MOST_TERMS,
     Attempted,
     Bound,
     Condition,
@@ -29,8 +27,6 @@ from horae.domain.jobs.query.terms import (
 
 __all__ = [
     "MOST_CHARACTERS",
-    "MOST_NAMES",
-    "MOST_TERMS",
     "Attempted",
     "Bound",
     "Condition",
@@ -49,6 +45,5 @@ __all__ = [
     "dated",
     "has_days",
     "parse_query",
-    "without_ages",
     "written_term",
 ]

@@ -101,19 +101,11 @@ def has_days(query: Query) -> bool:
     )
 
 
-def dated(query: Query, now: datetime) -> Query:
-    """Return the query with moments in place of days such as yesterday."""
-    return _with_bounds(query, now, ages=False)
+def dated(query: Query, now: datetime, *, ages: bool = False) -> Query:
+    """Return the query with moments in place of days such as yesterday.
 
-
-def without_ages(query: Query, now: datetime) -> Query:
-    """Return the query with moments in place of ages and days, so that its meaning does not
-    change.
+    `ages`: in place of ages as well, so that its meaning does not change.
     """
-    return _with_bounds(query, now, ages=True)
-
-
-def _with_bounds(query: Query, now: datetime, *, ages: bool) -> Query:
     zone = load_zone(query.zone)
 
     def moment(bound: Bound | None) -> Bound | None:
