@@ -94,6 +94,8 @@ class CronSyntaxError(InvalidRequest):
         hint: str | None = None,
         instead: str | None = None,
     ) -> None:
+        if instead is not None:
+            hint = f"write {instead}"
         message = f"{problem}; {hint}" if hint else problem
         if isinstance(problem, Sentence):
             values = {"instead": instead, "hint": None if instead is not None else hint}

@@ -10,22 +10,17 @@ from hypothesis import strategies as st
 
 from horae.domain.history import (
     BOUNDS,
-    CATCH_UP,
     LENGTHS,
-    MOST_NAMES,
     Figures,
     Gauges,
     HistoryBucket,
     Named,
     StoredBucket,
     Window,
-    all_together,
-    busiest,
     closed_by,
     courses_of,
     figures_of,
     floor,
-    merged,
     merged_buckets,
     next_bucket,
     percentile,
@@ -34,7 +29,9 @@ from horae.domain.history import (
     window_of,
     without_overlaps,
 )
+from horae.domain.history.buckets import CATCH_UP
 from horae.domain.history.durations import added
+from horae.domain.history.figures import MOST_NAMES, all_together, busiest, merged
 
 everything = attrgetter("everything")
 slot_of = partial(bisect_left, BOUNDS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from horae.domain.limits.choosing import Bucket, Chooser, Lane
 from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import after_start, may_gather, state_now
+from horae.domain.limits.rate import may_gather, state_now
 
 SECOND = 1_000_000
 
@@ -25,7 +25,7 @@ def starts(
         now += pause
         state = state_now(numbers, stored, now)
         if state.wait(numbers, min(weight, numbers.largest_weight)) == 0:
-            state = after_start(state, numbers, min(weight, numbers.largest_weight))
+            state = state.taken(numbers, min(weight, numbers.largest_weight))
             started.append((now, min(weight, numbers.largest_weight)))
         stored = state.to_json()
     return started
@@ -69,7 +69,7 @@ def test_no_sliding_window_has_more_starts_where_each_comes_as_soon_as_allowed(
     for pause in [*pauses, *[0] * 2 * amount]:
         state = state_now(numbers, stored, now + pause)
         now += pause + state.wait(numbers, 1)
-        stored = after_start(state_now(numbers, stored, now), numbers, 1).to_json()
+        stored = state_now(numbers, stored, now).taken(numbers, 1).to_json()
         moments.append(now)
     assert all(
         later - earlier >= period for earlier, later in zip(moments, moments[amount:], strict=False)
@@ -96,7 +96,7 @@ def test_a_start_is_allowed_after_the_wait_and_not_before(
             earlier = state_now(numbers, state.to_json(), now + wait - 1)
             assert earlier.wait(numbers, 1) > 0
         now += wait
-        state = after_start(state_now(numbers, state.to_json(), now), numbers, 1)
+        state = state_now(numbers, state.to_json(), now).taken(numbers, 1)
 
 
 @given(st.sampled_from(["bucket", "sliding"]), st.integers(5, 40))
@@ -194,13 +194,13 @@ def test_no_start_is_lost_while_starts_gather(
     began = now
     for _ in range(data.draw(st.integers(1, 30))):
         while state.wait(numbers, 1) == 0:
-            state = after_start(state, numbers, 1)
+            state = state.taken(numbers, 1)
             started += 1
         now += may_gather(state, numbers, state.wait(numbers, 1))
         state = state_now(numbers, state.to_json(), now)
         assert state.wait(numbers, 1) == 0, "it is not asked before there is a start"
     while state.wait(numbers, 1) == 0:
-        state = after_start(state, numbers, 1)
+        state = state.taken(numbers, 1)
         started += 1
     assert started == burst + (now - began) * amount // period
 
@@ -210,6 +210,6 @@ def test_starts_of_a_sliding_window_do_not_gather(amount: int, period: int) -> N
     numbers = LimitNumbers(amount=amount, period=period, window="sliding")
     state = state_now(numbers, None, 10**15)
     for _ in range(amount):
-        state = after_start(state, numbers, 1)
+        state = state.taken(numbers, 1)
     wait = state.wait(numbers, 1)
     assert may_gather(state, numbers, wait) == wait > 0

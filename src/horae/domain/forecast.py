@@ -6,7 +6,7 @@ as it is said to take, and succeeds. Slots, queues, limits and outages are left 
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
@@ -126,17 +126,10 @@ class Forecast:
     end: datetime
     schedules: tuple[ScheduleForecast, ...]
     surprises: tuple[ClockSurprise, ...] = ()
-    _by_name: dict[str, ScheduleForecast] = field(
-        default_factory=dict[str, ScheduleForecast], repr=False, compare=False
-    )
-
-    def __post_init__(self) -> None:
-        """Index the schedules."""
-        self._by_name.update({schedule.name: schedule for schedule in self.schedules})
 
     def __getitem__(self, name: str) -> ScheduleForecast:
         """Return the forecast of the schedule of this name. Raises `KeyError`."""
-        return self._by_name[name]
+        return {schedule.name: schedule for schedule in self.schedules}[name]
 
     @property
     def runs(self) -> list[PlannedRun]:

@@ -42,14 +42,13 @@ class Ring:
     Raises `InvalidRequest` for an empty set.
     """
 
-    __slots__ = ("_owners", "_partitions", "nodes")
+    __slots__ = ("_owners",)
 
     def __init__(self, nodes: Iterable[NodeId]) -> None:
-        self.nodes: Final = frozenset(nodes)
-        if not self.nodes:
+        members = sorted(frozenset(nodes))
+        if not members:
             raise InvalidRequest("a ring needs at least one node")
-        self._owners: Final = _owners(sorted(self.nodes))
-        self._partitions: Final[dict[NodeId, frozenset[int]]] = {}
+        self._owners: Final = _owners(members)
 
     def owners(self, partition: int) -> tuple[NodeId, NodeId]:
         """Return the two owners of a partition; they differ if there are at least two nodes."""
@@ -57,10 +56,7 @@ class Ring:
 
     def partitions_of(self, node: NodeId) -> frozenset[int]:
         """Return the partitions of which a node is an owner; empty if it is not on the ring."""
-        if node not in self._partitions:
-            owned = [partition for partition, pair in enumerate(self._owners) if node in pair]
-            self._partitions[node] = frozenset(owned)
-        return self._partitions[node]
+        return frozenset([partition for partition, pair in enumerate(self._owners) if node in pair])
 
     def first_owned_by(self, node: NodeId) -> frozenset[int]:
         """Return the partitions whose first owner is this node; empty if it is not on the ring."""

@@ -105,7 +105,7 @@ def _malformed(
         ),
         text=text,
         allowed=_ALLOWED,
-        hint=hint if instead is None else f"write {instead}",
+        hint=hint,
         instead=instead,
     )
 

@@ -87,7 +87,7 @@ def refusal(
         field=field.name,
         text=text,
         allowed=field.allowed,
-        hint=hint if instead is None else f"write {instead}",
+        hint=hint,
         instead=instead,
     )
 
@@ -99,7 +99,7 @@ def with_line(error: CronSyntaxError, line: str | None) -> CronSyntaxError:
         field=error.field,
         text=error.text,
         allowed=error.allowed,
-        hint=error.hint if line is None else f"write {line}",
+        hint=error.hint,
         instead=line,
     )
 

@@ -10,30 +10,23 @@ at most `MOST_NAMES` queues and as many types, and counts the rest together.
 """
 
 from horae.domain.history.buckets import (
-    CATCH_UP,
     LENGTHS,
-    SETTLED_AFTER,
     Length,
     closed_by,
     floor,
     next_bucket,
     seconds_until_next,
 )
-from horae.domain.history.durations import BOUNDS, Durations, percentile
+from horae.domain.history.durations import BOUNDS, percentile
 from horae.domain.history.figures import (
-    BEHIND_AFTER,
-    MOST_NAMES,
     Ended,
     Figures,
     Gauges,
     HistoryBucket,
     Named,
     Seen,
-    all_together,
     behind_since,
     bucket_of,
-    busiest,
-    merged,
     merged_buckets,
 )
 from horae.domain.history.series import (
@@ -52,17 +45,12 @@ from horae.domain.history.series import (
 )
 
 __all__ = [
-    "BEHIND_AFTER",
     "BOUNDS",
-    "CATCH_UP",
     "FINEST",
     "LENGTHS",
     "LONGEST_SPAN",
-    "MOST_NAMES",
     "MOST_POINTS",
-    "SETTLED_AFTER",
     "Course",
-    "Durations",
     "Ended",
     "Figures",
     "Gauges",
@@ -73,15 +61,12 @@ __all__ = [
     "Seen",
     "StoredBucket",
     "Window",
-    "all_together",
     "behind_since",
     "bucket_of",
-    "busiest",
     "closed_by",
     "courses_of",
     "figures_of",
     "floor",
-    "merged",
     "merged_buckets",
     "next_bucket",
     "percentile",

@@ -3,6 +3,7 @@
 The bounds grow by the square root of two, so an estimate is off by a fifth at most.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -20,10 +21,9 @@ Durations = Mapping[int, int]
 
 def added(parts: Iterable[Durations]) -> Durations:
     """Return the counts of all parts together."""
-    total: dict[int, int] = {}
+    total = Counter[int]()
     for part in parts:
-        for slot, count in part.items():
-            total[slot] = total.get(slot, 0) + count
+        total.update(part)
     return total
 
 

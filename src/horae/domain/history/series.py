@@ -1,6 +1,6 @@
 """A time as a row of equal steps, for a chart or a table."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -58,8 +58,8 @@ class Course:
     finished: int = 0
     failed: int = 0
     cancelled: int = 0
-    waits: dict[int, int] = field(default_factory=dict[int, int])
-    runs: dict[int, int] = field(default_factory=dict[int, int])
+    waits: Counter[int] = field(default_factory=Counter[int])
+    runs: Counter[int] = field(default_factory=Counter[int])
     slots: int | None = None
 
     def add(self, step: int | None, seconds: int, figures: Figures, gauges: Gauges | None) -> None:
@@ -68,9 +68,8 @@ class Course:
         self.finished += figures.finished
         self.failed += figures.failed
         self.cancelled += figures.cancelled
-        for counts, more in ((self.waits, figures.waits), (self.runs, figures.runs)):
-            for slot, count in more.items():
-                counts[slot] = counts.get(slot, 0) + count
+        self.waits.update(figures.waits)
+        self.runs.update(figures.runs)
         if step is not None:
             self.ended[step] = (self.ended[step] or 0) + figures.ended
         if gauges is not None:

@@ -7,7 +7,7 @@ rate allows, and no more run at once than a limit allows.
 from horae.domain.limits.choosing import Bucket, Choice, Chooser, Lane
 from horae.domain.limits.limit import OWNER, Limit, check_key, fields_of, key_of, named
 from horae.domain.limits.numbers import LimitNumbers, Window, numbers_of
-from horae.domain.limits.rate import TokenBucket, may_gather, state_now
+from horae.domain.limits.rate import may_gather, state_now
 
 __all__ = [
     "OWNER",
@@ -17,7 +17,6 @@ __all__ = [
     "Lane",
     "Limit",
     "LimitNumbers",
-    "TokenBucket",
     "Window",
     "check_key",
     "fields_of",

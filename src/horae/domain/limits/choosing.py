@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from horae.domain.limits.numbers import LimitNumbers
-from horae.domain.limits.rate import RateState, after_start
+from horae.domain.limits.rate import RateState
 
 Place = tuple[int, int]
 """The order among jobs: the negative priority, and microseconds since 1970."""
@@ -48,7 +48,7 @@ class Bucket:
     def take(self, weight: int) -> None:
         """Count a start."""
         if self.rate is not None:
-            self.rate = after_start(self.rate, self.numbers, weight)
+            self.rate = self.rate.taken(self.numbers, weight)
         else:
             self.running += weight if self.counts_weight else 1
 

@@ -49,9 +49,10 @@ class TokenBucket:
         missing = min(weight, numbers.burst or 1) * self.period - self.level
         return max(0, -(-missing // (numbers.amount or 1)))
 
-    def taken(self, weight: int) -> "TokenBucket":
+    def taken(self, numbers: LimitNumbers, weight: int) -> "TokenBucket":
         """Return the bucket after a job starts; a job heavier than the bucket leaves a debt."""
-        return TokenBucket(self.level - weight * self.period, self.at, self.period)
+        level = self.level - weight * (numbers.period or 1)
+        return TokenBucket(level, self.at, self.period)
 
     def fresh_at(self, numbers: LimitNumbers) -> int:
         """Return when the bucket will be full without more starts: nothing is stored then."""
@@ -127,11 +128,6 @@ def state_now(numbers: LimitNumbers, stored: Sequence[Any] | None, now: int) -> 
         return TokenBucket.full(numbers, now)
     level, at, period = stored
     return TokenBucket(level, at, period).filled(numbers, now)
-
-
-def after_start(state: RateState, numbers: LimitNumbers, weight: int) -> RateState:
-    """Return the state after the start of a job of this weight."""
-    return state.taken(weight) if isinstance(state, TokenBucket) else state.taken(numbers, weight)
 
 
 def may_gather(state: RateState, numbers: LimitNumbers, wait: int) -> int:

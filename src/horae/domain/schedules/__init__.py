@@ -31,7 +31,6 @@ from horae.domain.schedules.planning_state import (
     Stop,
 )
 from horae.domain.schedules.preview import skips, upcoming
-from horae.domain.schedules.run_times import Times
 from horae.domain.schedules.schedule import (
     NEXT_STATE,
     RULE_OPTIONS,
@@ -101,7 +100,6 @@ __all__ = [
     "Stop",
     "Ticks",
     "Timeline",
-    "Times",
     "Trigger",
     "ValueKind",
     "calendars_in",

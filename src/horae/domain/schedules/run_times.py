@@ -32,10 +32,6 @@ class RunTimes:
                 found = self.timeline.after(gap.end - MICROSECOND)
         return found
 
-    def start_of(self, nominal: datetime) -> datetime:
-        """Return when a nominal time is due."""
-        return self.timeline.start_of(nominal)
-
     def due(self, mark: datetime, now: datetime) -> int:
         """Count the times after a mark that are run and are due by now."""
         count = self.timeline.due(mark, now)
