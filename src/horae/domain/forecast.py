@@ -241,9 +241,8 @@ def forecast_schedule(
             cancelled = RunEnded(outcome=RunOutcome.CANCELLED, started=run.start)
             made = plan(replace(snapshot, next_start=made.next_start), cancelled, now, random)
             not_run += [ticks for ticks in made.ticks if ticks.decision is not Decision.FIRED]
-        if made.fire is not None:
-            (reason,) = (ticks.reason for ticks in made.ticks if ticks.decision is Decision.FIRED)
-            run = PlannedRun(now, now + schedule.took, schedule.name, made.fire, reason)
+        if (fired := made.fired) is not None:
+            run = PlannedRun(now, now + schedule.took, schedule.name, fired.first, fired.reason)
             runs.append(run)
             executing.append(run)
         if made.disabled is not None and snapshot.disabled is None:

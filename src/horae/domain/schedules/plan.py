@@ -364,7 +364,7 @@ def _fire_nominal(snapshot: ScheduleSnapshot, unchanged: Plan, now: datetime) ->
     else:
         plan = _fire_beside(snapshot, plan, mark, now)
     plan = past_gaps(snapshot, plan, now)
-    executing = plan.fire is not None and rules.overlap is not Overlap.ALLOW_ALL
+    executing = plan.fired is not None and rules.overlap is not Overlap.ALLOW_ALL
     start = _by_trigger(snapshot, plan.last_tick or now, now, executing=executing)
     return _with_next_start(plan, start, now, executing=executing)
 
@@ -434,7 +434,7 @@ def _start_by_hand(
 
 def _fire(plan: Plan, nominal: datetime, reason: Reason) -> Plan:
     ticks = (*plan.ticks, Ticks.fired(nominal, reason))
-    return replace(plan, ticks=ticks, fire=nominal, statistics=plan.statistics.started())
+    return replace(plan, ticks=ticks, statistics=plan.statistics.started())
 
 
 # The end of a run

@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 
 from horae.domain.schedules.schedule import DisabledReason, Overlap, Rules
 from horae.domain.schedules.statistics import RunOutcome, Statistics
-from horae.domain.schedules.tick import Reason, Ticks
+from horae.domain.schedules.tick import Decision, Reason, Ticks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -174,20 +174,29 @@ class Stop(StrEnum):
 class Plan:
     """The state to store in place of a snapshot, in one transaction.
 
-    `ticks` are the new decisions, oldest first; they include that of `fire`, the nominal time of
-    the job to create now. `stop` tells the executing run to end. `disabled` is None if the schedule
-    is enabled. `change` and `backfill` are those of the snapshot after the event.
+    `ticks` are the new decisions, oldest first; for a time that was fired a job is created now.
+    `stop` tells the executing run to end. `disabled` is None if the schedule is enabled. `change`
+    and `backfill` are those of the snapshot after the event.
     """
 
     next_start: datetime | None
     last_tick: datetime | None
     statistics: Statistics
     ticks: tuple[Ticks, ...] = ()
-    fire: datetime | None = None
     stop: Stop | None = None
     disabled: DisabledReason | None = None
     change: OneTimeChange | None = None
     backfill: tuple[datetime, ...] = ()
+
+    @property
+    def fired(self) -> Ticks | None:
+        """The nominal time of the job to create now, with its decision."""
+        return next((entry for entry in self.ticks if entry.decision is Decision.FIRED), None)
+
+    @property
+    def fire(self) -> datetime | None:
+        """The nominal time of the job to create now."""
+        return None if self.fired is None else self.fired.first
 
     @classmethod
     def unchanged(cls, snapshot: ScheduleSnapshot) -> Self:

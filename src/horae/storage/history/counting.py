@@ -4,7 +4,7 @@ Both read indexes that other statements need, too: by the end of a job, and by t
 it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -107,9 +107,9 @@ SETTINGS: Final = select(
 
 @dataclass(slots=True)
 class _Counts:
-    states: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    waits: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    runs: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    states: Counter[str] = field(default_factory=Counter[str])
+    waits: Counter[int] = field(default_factory=Counter[int])
+    runs: Counter[int] = field(default_factory=Counter[int])
 
     def add(self, state: str, wait: int | None, run: int | None, count: int) -> None:
         self.states[state] += count
@@ -122,8 +122,8 @@ class _Counts:
             finished=self.states[JobState.FINISHED],
             failed=self.states[JobState.FAILED],
             cancelled=self.states[JobState.CANCELLED],
-            waits=dict(self.waits),
-            runs=dict(self.runs),
+            waits=self.waits,
+            runs=self.runs,
         )
 
 

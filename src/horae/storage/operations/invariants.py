@@ -199,15 +199,11 @@ _ended_before: Final = (  # the clean-up would have deleted it first
 _older_kept: Final = (
     select(_other.c.id).where(_of_it, _other.c.nominal_time <= ticks.c.nominal_time).exists()
 )
-_last: Final = (
-    select(func.max(_newest.c.nominal_time))
+_last, _first = (
+    select(end(_newest.c.nominal_time))
     .where(_newest.c.schedule_id == ticks.c.schedule_id)
     .scalar_subquery()
-)
-_first: Final = (
-    select(func.min(_newest.c.nominal_time))
-    .where(_newest.c.schedule_id == ticks.c.schedule_id)
-    .scalar_subquery()
+    for end in (func.max, func.min)
 )
 GONE_JOBS: Final = (
     select(

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Text, bindparam, cast, select, update
 
 from horae.storage.engine import Json
 from horae.storage.jobs import queues
-from horae.storage.queues.queues import PUT, check_lanes, file_again
+from horae.storage.queues.queues import PUT, file_again
 
 DECLARABLE: Final = ("concurrency_limit", "fair_by", "limits")
 """The columns that code may declare."""
@@ -102,5 +102,4 @@ def _write(
     }
     connection.execute(WRITE, {"queue": row.name, **values})
     if any(after[field] != getattr(row, field) for field in ("fair_by", "limits")):
-        check_lanes(connection, [row.name])
         file_again(connection, row.name)

@@ -103,15 +103,7 @@ _resume = {"paused_at": null(), "note": null(), "opened_at": database_now()}
 RESUME: Final = _change.where(queues.c.paused_at.is_not(None)).values(_resume)
 _limited: dict[str, Any] = {"concurrency_limit": bindparam("concurrency_limit")}
 LIMIT: Final = put(_limited, _limited)
-SETTINGS: Final = select(
-    queues.c.paused_at,
-    queues.c.note,
-    queues.c.concurrency_limit,
-    queues.c.fair_by,
-    queues.c.limits,
-    queues.c.backend,
-).where(queues.c.name == bindparam("queue"))
-UNLIMIT: Final = _change.values(concurrency_limit=null())
+SETTINGS: Final = select(queues).where(queues.c.name == bindparam("queue"))
 
 LANES_BESIDE_BACKEND: Final = select(queues.c.name, queues.c.backend).where(
     member_of(queues.c.name, "names"), queues.c.backend != OWN_BACKEND, HAS_LANES
@@ -213,16 +205,12 @@ def limit(connection: Connection, name: str, concurrency_limit: int | None) -> N
 
     Started jobs continue.
     """
-    if concurrency_limit is None:
-        connection.execute(UNLIMIT, {"queue": name})
-    else:
-        connection.execute(LIMIT, {"name": name, "concurrency_limit": concurrency_limit})
+    connection.execute(LIMIT, {"name": name, "concurrency_limit": concurrency_limit})
 
 
 def fair(connection: Connection, name: str, fair_by: str | None) -> None:
     """Let owners, or other keys, take turns in the queue; None: claim jobs as they become due."""
     connection.execute(FAIR, {"name": name, "fair_by": fair_by})
-    check_lanes(connection, [name])
     file_again(connection, name)
 
 
@@ -235,7 +223,6 @@ def limit_by_key(
     limits = None if limit is None else {**(stored or {}), limit[0]: limit[1]}
     text = None if limits is None else json.dumps(limits)
     connection.execute(WRITE_LIMITS, {"queue": name, "text": text})
-    check_lanes(connection, [name])
     file_again(connection, name)
 
 
@@ -256,20 +243,27 @@ def check_lanes(connection: Connection, names: Collection[str]) -> None:
 
 
 def file_again(connection: Connection, name: str) -> None:
-    """Put the pending jobs of the queue into lanes anew, or out of them if it has none now."""
+    """Put the pending jobs of the queue into lanes anew, or out of them if it has none now.
+
+    Raises what `check_lanes` raises.
+    """
+    check_lanes(connection, [name])
     connection.execute(TO_LANES, {"of_queue": name})
     connection.execute(FROM_LANES, {"of_queue": name})
 
 
 def settings(connection: Connection, name: str) -> Mapping[str, Any]:
     """Return whether a queue is paused, with the note, and its limit."""
-    row = connection.execute(SETTINGS, {"queue": name}).one_or_none()
-    paused_at, note, concurrency_limit, fair_by, limits, backend = (
-        (None,) * 6 if row is None else row
+    row: Mapping[Any, Any] = (
+        connection.execute(SETTINGS, {"queue": name}).mappings().one_or_none() or {}
     )
-    given = {"paused": paused_at is not None, "note": note, "concurrency_limit": concurrency_limit}
-    more = {"fair_by": fair_by, "limits": limits, "backend": backend}
-    return given | {name: value for name, value in more.items() if value is not None}
+    given = {name: row.get(name) for name in ("note", "concurrency_limit")}
+    more = {name: row.get(name) for name in ("fair_by", "limits", "backend")}
+    return {
+        "paused": row.get("paused_at") is not None,
+        **given,
+        **{name: value for name, value in more.items() if value is not None},
+    }
 
 
 def is_paused(connection: Connection, name: str) -> bool:

@@ -184,16 +184,18 @@ def _plan_one(connection: Connection, row: StoredSchedule) -> PlannedFire | None
 
     # These statements suffice for a plan that only fires one nominal time, on time.
     made = plan(snapshot, Due(), due, _UNUSED)
-    decided = [(tick.decision, tick.reason) for tick in made.ticks]
+    fired = made.fired
     if (
         made.stop is not None
         or made.disabled is not None
-        or decided != [(Decision.FIRED, Reason.ON_TIME)]
+        or fired is None
+        or fired.reason is not Reason.ON_TIME
+        or len(made.ticks) > 1
     ):
         return None
 
     until = due + min(ON_TIME_WITHIN, rules.catch_up_window)
-    values = run_values(row, made)
+    values = run_values(row, fired)
     nominal = json_moment(connection, values["nominal"])
     moments = {
         name: json_moment(connection, getattr(made, name)) for name in ("last_tick", "next_start")

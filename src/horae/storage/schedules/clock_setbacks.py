@@ -74,8 +74,7 @@ def pull_in(connection: Connection, ids: Collection[int]) -> list[AppliedPlan]:
         if snapshot is not None:
             made = plan(snapshot, ClockSetBack(), row.now, JITTER)
             changes += [(row, made)] if made != Plan.unchanged(snapshot) else []
-    applied = apply_plans(connection, changes) if changes else []
-    return [replace(each, moved_earlier=True) for each in applied]
+    return [replace(each, moved_earlier=True) for each in apply_plans(connection, changes)]
 
 
 def waiting(connection: Connection) -> list[WaitingSchedule]:

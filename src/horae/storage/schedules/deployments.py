@@ -105,12 +105,8 @@ def set_replaced_by(connection: Connection, deployment_id: int, by: int) -> None
 
 def scale(connection: Connection, deployment_id: int, replicas: int) -> Deployment:
     """Set how many nodes the deployment should have; its schedules fire whatever the number is."""
-    row = (
-        connection.execute(SCALE, {"deployment_id": deployment_id, "replicas": replicas})
-        .mappings()
-        .one()
-    )
-    return Deployment(**row)
+    values = {"deployment_id": deployment_id, "replicas": replicas}
+    return Deployment(**connection.execute(SCALE, values).mappings().one())
 
 
 def _one(connection: Connection, statement: Select[Any], **values: str) -> Deployment | None:

@@ -23,7 +23,7 @@ from horae.storage.schedules.plan_writing import (
     apply_plans,
     snapshot_if_readable,
 )
-from horae.storage.schedules.rows import DueSchedule
+from horae.storage.schedules.rows import DueSchedule, StoredSchedule
 from horae.storage.schedules.tables import schedules
 
 _due_soon = select(
@@ -54,34 +54,23 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     The others are returned as well, so that a node that lost a race learns the new next start.
     """
     locked, read_at = writing.lock(connection, ids, writing.LOCK_TO_FIRE), time.monotonic()
-    snapshots = {
-        row.id: snapshot for row in locked if (snapshot := snapshot_if_readable(row)) is not None
-    }
-    for row_id, snapshot in snapshots.items():
+    changes: list[tuple[StoredSchedule, Plan]] = []
+    found: dict[int, AppliedPlan] = {}
+    for row in locked:
+        snapshot = snapshot_if_readable(row)
+        found[row.id] = AppliedPlan(row, None, None, unreadable=snapshot is None)
+        if snapshot is None:
+            continue
         # Move an interval's start past decided times, which a clock that was set back shows again.
         start, mark = snapshot.next_start, snapshot.last_tick
-        if snapshot.rules.finish_trigger is None or start is None or mark is None or start > mark:
-            continue
-        while ticks.is_decided(connection, row_id, start):
-            start += MICROSECOND
-        snapshots[row_id] = replace(snapshot, next_start=start)
-    for row in locked:
-        if row.backfill_next is not None and row.id in snapshots:
-            snapshots[row.id] = replace(
-                snapshots[row.id], backfill=backfill.following(connection, row.id)
-            )
-    plans = [
-        (row, plan(snapshots[row.id], Due(), row.now, JITTER))
-        for row in locked
-        if row.id in snapshots
-    ]
-    changes = [(row, made) for row, made in plans if made != Plan.unchanged(snapshots[row.id])]
-    applied = (
-        {result.schedule.id: result for result in apply_plans(connection, changes, node)}
-        if changes
-        else {}
-    )
-    unchanged = (AppliedPlan(row, None, None, unreadable=row.id not in snapshots) for row in locked)
-    return [
-        replace(applied.get(result.schedule.id, result), read_at=read_at) for result in unchanged
-    ]
+        if snapshot.rules.finish_trigger is not None and start and mark and start <= mark:
+            while ticks.is_decided(connection, row.id, start):
+                start += MICROSECOND
+            snapshot = replace(snapshot, next_start=start)
+        if row.backfill_next is not None:
+            snapshot = replace(snapshot, backfill=backfill.following(connection, row.id))
+        made = plan(snapshot, Due(), row.now, JITTER)
+        if made != Plan.unchanged(snapshot):
+            changes.append((row, made))
+    found |= {each.schedule.id: each for each in apply_plans(connection, changes, node)}
+    return [replace(each, read_at=read_at) for each in found.values()]

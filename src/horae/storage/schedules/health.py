@@ -193,11 +193,8 @@ def check(connection: Connection) -> ScheduleHealth:
 
 def failing(connection: Connection, streak: int) -> list[FailingSchedule]:
     """Return schedules that gave up, and then those that failed at least so often in a row."""
-    gave_up = [_failing(row, gave_up=True) for row in schedules_in(connection, GAVE_UP)]
-    others = [
-        _failing(row, gave_up=False) for row in schedules_in(connection, FAILING, streak=streak)
-    ]
-    return [*gave_up, *(each for each in others if each.streak >= streak)]
+    rows = schedules_in(connection, GAVE_UP) + schedules_in(connection, FAILING, streak=streak)
+    return [each for each in map(_failing, rows) if each.gave_up or each.streak >= streak]
 
 
 def late(connection: Connection, seconds: float, limit: int) -> LateSchedules:
@@ -227,7 +224,7 @@ def missed(
     return list(found.values())
 
 
-def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:
+def _failing(row: StoredSchedule) -> FailingSchedule:
     statistics = statistics_of(row)
     try:
         overlapping = rules_of(row).overlap is Overlap.ALLOW_ALL
@@ -245,6 +242,6 @@ def _failing(row: StoredSchedule, *, gave_up: bool) -> FailingSchedule:
         name=row.name,
         job_type=row.job_type,
         streak=streak,
-        gave_up=gave_up,
+        gave_up=not row.enabled,
         succeeded_at=statistics.last_successful_finish,
     )

@@ -136,9 +136,8 @@ def snapshot_if_readable(row: StoredSchedule) -> ScheduleSnapshot | None:
 
 def apply_event(connection: Connection, row: StoredSchedule, event: Event) -> AppliedPlan:
     """Plan what follows from an event of one locked schedule, and carry it out."""
-    return apply_plans(connection, [(row, plan(snapshot_of(row), event, moment_of(row), JITTER))])[
-        0
-    ]
+    made = plan(snapshot_of(row), event, moment_of(row), JITTER)
+    return apply_plans(connection, [(row, made)])[0]
 
 
 def moment_of(row: StoredSchedule) -> datetime:
@@ -165,8 +164,15 @@ def apply_plans(
 
     `started`: by schedule, jobs that exist already and are its runs from now on.
     """
-    fires = [(row, made) for row, made in plans if made.fire is not None]
-    repeated = _find_repeated(connection, fires)
+    if not plans:
+        return []
+    fires = [(row, tick) for row, made in plans if (tick := made.fired) is not None]
+    repeated = {
+        row.id: job_id
+        for row, tick in fires
+        if tick.reason is Reason.BACKFILL
+        and (job_id := ticks.run_of(connection, row.id, tick.first)) is not None
+    }
     fired = {**started, **_add_fired_jobs(connection, fires, repeated)}
     after = [row_after(row, made, fired.get(row.id)) for row, made in plans]
     writing.write(connection, [row for row, _ in plans], after)
@@ -174,8 +180,8 @@ def apply_plans(
         if row.backfill_next is None:
             continue
         # Remove the past time that the plan fires, or all waiting ones if it has dropped them.
-        if made.fire is not None and fired_tick(made).reason is Reason.BACKFILL:
-            backfill.fire(connection, row.id, Timeline.of(rules_of(row)), made.fire)
+        if (tick := made.fired) is not None and tick.reason is Reason.BACKFILL:
+            backfill.fire(connection, row.id, Timeline.of(rules_of(row)), tick.first)
         if not made.backfill:
             backfill.withdraw(connection, row.id)
     ledger = [
@@ -186,44 +192,26 @@ def apply_plans(
     ]
     if ledger:
         ticks.add(connection, ledger)
-    for row, made in fires:
+    for row, tick in fires:
         if row.id in repeated:
-            ticks.note_retry(connection, row.id, fired_tick(made).first, fired[row.id])
+            ticks.note_retry(connection, row.id, tick.first, fired[row.id])
     return [
         AppliedPlan(row, fired.get(row.id), made.stop)
         for row, (_, made) in zip(after, plans, strict=True)
     ]
 
 
-def _find_repeated(
-    connection: Connection, fires: Iterable[tuple[StoredSchedule, Plan]]
-) -> dict[int, JobId]:
-    """Return the earlier, failed job of each nominal time that is run again."""
-    past = [
-        (row.id, fired_tick(made))
-        for row, made in fires
-        if fired_tick(made).reason is Reason.BACKFILL
-    ]
-    runs = {
-        schedule_id: ticks.run_of(connection, schedule_id, tick.first) for schedule_id, tick in past
-    }
-    return {schedule_id: job_id for schedule_id, job_id in runs.items() if job_id is not None}
-
-
 def _add_fired_jobs(
     connection: Connection,
-    fires: Sequence[tuple[StoredSchedule, Plan]],
+    fires: Sequence[tuple[StoredSchedule, Ticks]],
     repeated: Mapping[int, JobId],
 ) -> dict[int, JobId]:
+    """Create the jobs; `repeated`: the earlier, failed job of each time that is run again."""
     if not fires:
         return {}
     wanted = [
-        {
-            "id": row.id,
-            "retry_of": repeated.get(row.id),
-            **run_values(row, made),
-        }
-        for row, made in fires
+        {"id": row.id, "retry_of": repeated.get(row.id), **run_values(row, tick)}
+        for row, tick in fires
     ]
     parameters = {
         "rows": writing.rows_as_json(connection, wanted),
@@ -253,14 +241,9 @@ def tags_of(stored: str | None) -> list[str]:
     return given if is_list else []
 
 
-def fired_tick(made: Plan) -> Ticks:
-    """Return the nominal time that a plan fires, with its decision."""
-    return next(entry for entry in made.ticks if entry.decision is Decision.FIRED)
-
-
-def run_values(row: StoredSchedule, made: Plan) -> dict[str, Any]:
+def run_values(row: StoredSchedule, tick: Ticks) -> dict[str, Any]:
     """Return the values of `ADD_JOBS` that differ between runs of a schedule."""
-    runtime, tick = rules_of(row).max_runtime, fired_tick(made)
+    runtime = rules_of(row).max_runtime
     return {
         "nominal": tick.first,
         "reason": tick.reason.value,

@@ -5,11 +5,12 @@ five times as long.
 """
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple
 
 from horae.domain.schedules import (
     RULE_OPTIONS,
@@ -126,39 +127,24 @@ _statistics: Final = attrgetter(*STATISTICS)
 _DURATIONS: Final = ("total_duration", "total_duration_failures")
 
 
+_FORMS: Final[Mapping[ValueKind, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    ValueKind.LENGTH: (timedelta.total_seconds, lambda seconds: timedelta(seconds=seconds)),
+    ValueKind.INTERVAL: (str, Interval.parse),
+    ValueKind.EXCLUSIONS: (list, tuple),
+}
+"""How values are stored and read again; others are JSON, and `Rules` reads choices itself."""
+
+
 def rules_as_values(rules: Rules) -> dict[str, Any]:
     """Return the rules as JSON values, without trigger and calendar days, which have columns."""
     values: dict[str, Any] = {"key": rules.key}
     for name, option in RULE_OPTIONS.items():
         value = getattr(rules, name)
-        if value is None:
-            values[name] = None
-        elif option.kind is ValueKind.LENGTH:
-            values[name] = value.total_seconds()
-        elif option.kind is ValueKind.INTERVAL:
-            values[name] = str(value)
-        elif option.kind is not ValueKind.EXCLUSIONS:
+        if value is not None and option.kind in _FORMS:
+            value = _FORMS[option.kind][0](value)
+        if value != []:  # nothing is excluded
             values[name] = value
-        elif value:
-            values[name] = list(value)
     return values
-
-
-def _rule_from(kind: ValueKind, value: Any) -> Any:
-    """Return the value of an option from its JSON form; `Rules` reads choices itself."""
-    if value is None:
-        return None
-    match kind:
-        case ValueKind.LENGTH:
-            return timedelta(seconds=value)
-        case ValueKind.INTERVAL:
-            return Interval.parse(value)
-        case ValueKind.EXCLUSIONS:
-            return tuple(value)
-        case ValueKind.CHOICE | ValueKind.NUMBER | ValueKind.RETRIES:
-            return value
-        case _:
-            assert_never(kind)
 
 
 _trigger: Final = lru_cache(maxsize=10_000)(parse_trigger)
@@ -169,11 +155,10 @@ def rules_from(
     kind: str, trigger: str, timezone: str, text: str, calendar_days: str | None = None
 ) -> Rules:
     """Return the rules from their columns. Cached: a schedule fires often and is changed rarely."""
-    stored: dict[str, Any] = json.loads(text)
-    given = {
-        name: _rule_from(RULE_OPTIONS[name].kind, value) if name != "key" else value
-        for name, value in stored.items()
-    }
+    given: dict[str, Any] = json.loads(text)
+    for name, option in RULE_OPTIONS.items():
+        if given.get(name) is not None and option.kind in _FORMS:
+            given[name] = _FORMS[option.kind][1](given[name])
     days = [] if calendar_days is None else json.loads(calendar_days)
     return Rules(
         trigger=_trigger(kind, trigger, timezone),
