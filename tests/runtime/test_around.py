@@ -298,7 +298,7 @@ def test_a_module_that_is_loaded_again_declares_the_same() -> None:
     declare()
     horae.around(lambda job: nullcontext())
     horae.around(lambda job: nullcontext())
-    assert horae.hooks.around[0].qualname == "surround"
+    assert horae.hooks.around[0].address.qualname == "surround"
     assert len(horae.hooks.around) == 3
 
 

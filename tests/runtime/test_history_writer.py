@@ -14,7 +14,8 @@ from horae.runtime.node.history_writer import HistoryWriter, seen_in
 from horae.runtime.node.node_status import SeenNode, look
 from horae.runtime.timing import HistoryTiming
 from horae.storage.engine.database import Database
-from horae.storage.history import HeldCount, OpenWork, QueueSettings, history_state, writing
+from horae.storage.history import OpenWork, QueueSettings, history_state, writing
+from horae.storage.history.counting import HeldCount
 from horae.storage.nodes import nodes
 from horae.storage.queues import DueJobs
 from tests.harness.node_processes import NodeProcess, wait_until

@@ -29,7 +29,7 @@ from horae.runtime.bodies.executor import START_UP
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.executors import process
-from horae.runtime.executors.address import Address, address_of
+from horae.runtime.executors.address import address_of
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.journal.journal import entry_of
@@ -37,6 +37,7 @@ from horae.storage.engine.database import Database
 from horae.storage.jobs import claims, creation, reading
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.creation import JobRow
+from horae.types.application_hooks import Address
 from horae.types.attempt import Attempt
 from horae.types.function import JobFunction
 from tests.runtime import process_bodies, process_main

@@ -8,7 +8,7 @@ Others use `JobType`, `Registry`, `JobContext` and the declarations; the folders
 parameters, the options of declarations and starts, the hooks and the logs of jobs.
 """
 
-from horae.types.application_hooks import ApplicationHooks, Hook, add, around_hook
+from horae.types.application_hooks import Address, ApplicationHooks, Hook, around_hook
 from horae.types.arguments import (
     LONGEST_NOTE,
     Timeout,
@@ -51,7 +51,7 @@ from horae.types.schedule import (
     schema_hash,
     trigger_of,
 )
-from horae.types.startable import Returns, Startable
+from horae.types.startable import Returns
 from horae.types.storing import storable_parameters
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "LONGEST_NOTE",
     "NAMED_TRANSACTIONS",
     "TYPE_OPTIONS",
+    "Address",
     "ApiError",
     "ApplicationHooks",
     "AsyncJobGroup",
@@ -88,13 +89,11 @@ __all__ = [
     "Routes",
     "RuleKeywords",
     "Schedule",
-    "Startable",
     "Starting",
     "StopsBodies",
     "Timeout",
     "Transaction",
     "TriggerKeywords",
-    "add",
     "around_hook",
     "check_moment",
     "check_note",

@@ -4,13 +4,38 @@ import inspect
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
 from typing import Any, Generic, TypeVar
+
+from typing_extensions import override
 
 from horae.errors import InvalidRequest
 from horae.types.context import JobContext
 from horae.types.observers import Observer, Starting
 
 DeclaredT = TypeVar("DeclaredT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where something is declared: a module and the dotted name within it."""
+
+    module: str
+    qualname: str
+
+    @override
+    def __str__(self) -> str:
+        """Return it as it appears in errors."""
+        return f"{self.module}.{self.qualname}"
+
+    def find(self) -> Any:
+        """Import the module and return the declaration; raises what the import raises."""
+        return self.find_in(import_module(self.module))
+
+    def find_in(self, module: object) -> Any:
+        """Return the declaration in its module; raises AttributeError."""
+        return reduce(getattr, self.qualname.split("."), module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +48,13 @@ class Hook(Generic[DeclaredT]):
 
     declared: DeclaredT
     call: Callable[..., Any]
-    module: str
-    qualname: str
+    address: Address
     required: bool = True
-
-    @property
-    def name(self) -> str:
-        """Where it is declared, as it appears in errors."""
-        return f"{self.module}.{self.qualname}"
 
     def replaces(self, other: "Hook[Any]") -> bool:
         """Return whether it is `other` again, of a module that was loaded a second time."""
         return self.declared is other.declared or (
-            self.name == other.name and "<" not in self.qualname
+            self.address == other.address and "<" not in self.address.qualname
         )
 
 
@@ -101,7 +120,7 @@ def _hook(
     declared: Callable[..., Any], call: Callable[..., Any], *, required: bool = True
 ) -> Hook[Any]:
     module = getattr(declared, "__module__", None) or type(declared).__module__
-    return Hook(declared, call, module, _text(declared), required)
+    return Hook(declared, call, Address(module, _text(declared)), required)
 
 
 def _text(declared: object) -> str:

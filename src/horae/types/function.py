@@ -50,9 +50,13 @@ class JobFunction(Startable[P, R_co]):
     """A function that is also a job type: it can be called as before, or started as a job."""
 
     def __init__(self, function: Callable[P, R_co], **options: Unpack[JobKeywords]) -> None:
-        self.function: Callable[P, R_co] = undecorate(function)
-        self._started = self.job_type = function_job_type(self.function, options)
-        update_wrapper(self, self.function)
+        if isinstance(function, JobFunction):  # it is declared again, under another name
+            function = function.function
+        made = FunctionJobType if options.get("batch") is None else BatchFunctionJobType
+        update_wrapper(self, function)
+        self.function: Callable[P, R_co] = function
+        self.job_type = made(function, options)
+        super().__init__(self.job_type)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function directly, without a job."""
@@ -87,11 +91,6 @@ class JobFunction(Startable[P, R_co]):
         """Call a function after the cancel of a job, once its body has stopped; see `on_error`."""
         self.job_type.set_hook("on_cancelled", hook)
         return hook
-
-
-def undecorate(function: Callable[P, R_co]) -> Callable[P, R_co]:
-    """Return the plain function if it was decorated before, under another name."""
-    return function.function if isinstance(function, JobFunction) else function
 
 
 class FunctionJobType(OptionsJobType):
@@ -200,12 +199,6 @@ class BatchFunctionJobType(FunctionJobType):
     @override
     def run_batch(self, jobs: Sequence[JobContext[Any]]) -> Any:
         return self.function(list(jobs))
-
-
-def function_job_type(function: Callable[..., Any], options: JobKeywords) -> FunctionJobType:
-    """Return the job type of a function with these options. Raises `InvalidJobType`."""
-    several = options.get("batch") is not None
-    return (BatchFunctionJobType if several else FunctionJobType)(function, options)
 
 
 def _result_in(returned: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, overload
 
-from typing_extensions import TypeVar, Unpack, override
+from typing_extensions import TypeVar, Unpack
 
 from horae.domain.jobs import Job
 from horae.errors import InvalidRequest
@@ -40,10 +40,36 @@ class TakesContext(Protocol[B, R_co]):
         ) -> R_co: ...
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedOptions:
+    """The options of `with_options` as they were given, and as they are passed on."""
+
+    given: StartKeywords
+    options: StartOptions
+    session: Any
+    sync: bool
+
+    @classmethod
+    def of(cls, given: StartKeywords) -> "PreparedOptions":
+        """Parse keywords. Raises `InvalidRequest`."""
+        allowed = StartKeywords.__annotations__
+        if unknown := given.keys() - allowed.keys():
+            raise InvalidRequest(
+                f"there is no option {min(unknown)!r}; there are {', '.join(allowed)}"
+            )
+        options: dict[str, Any] = {**given}
+        session, sync = options.pop("session", None), options.pop("sync", False)
+        return cls(given, StartOptions(**options), session, sync)
+
+
+NO_OPTIONS: Final = PreparedOptions.of({})
+
+
 class Startable(Generic[P, R_co]):
     """What can be started: a job type that was declared by a function, perhaps with options."""
 
-    _started: JobType[Any]
+    def __init__(self, job_type: JobType[Any], prepared: PreparedOptions = NO_OPTIONS) -> None:
+        self._started, self._prepared = job_type, prepared
 
     if TYPE_CHECKING:
 
@@ -94,7 +120,7 @@ class Startable(Generic[P, R_co]):
         The options are those of `Jobs.start`, also `session` and `sync`; a second call adds to the
         first one. Raises `InvalidRequest`.
         """
-        return WithOptions(self._started, {**self._prepared.given, **options})
+        return Startable(self._started, PreparedOptions.of({**self._prepared.given, **options}))
 
     def _create_by(
         self, client: Creator[T], args: Sequence[Any], parameters: Mapping[str, Any]
@@ -106,10 +132,6 @@ class Startable(Generic[P, R_co]):
         )
 
     @property
-    def _prepared(self) -> "PreparedOptions":
-        return NO_OPTIONS
-
-    @property
     def _clients(self) -> Clients:
         if self._started.clients is None:
             raise InvalidRequest(
@@ -117,44 +139,6 @@ class Startable(Generic[P, R_co]):
                 " @horae.job"
             )
         return self._started.clients
-
-
-class WithOptions(Startable[P, R_co]):
-    """A job type with the options of its next starts."""
-
-    def __init__(self, job_type: JobType[Any], given: StartKeywords) -> None:
-        self._started = job_type
-        self._parsed = PreparedOptions.of(given)
-
-    @property
-    @override
-    def _prepared(self) -> "PreparedOptions":
-        return self._parsed
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedOptions:
-    """The options of `with_options` as they were given, and as they are passed on."""
-
-    given: StartKeywords
-    options: StartOptions
-    session: Any
-    sync: bool
-
-    @classmethod
-    def of(cls, given: StartKeywords) -> "PreparedOptions":
-        """Parse keywords. Raises `InvalidRequest`."""
-        allowed = StartKeywords.__annotations__
-        if unknown := given.keys() - allowed.keys():
-            raise InvalidRequest(
-                f"there is no option {min(unknown)!r}; there are {', '.join(allowed)}"
-            )
-        options: dict[str, Any] = {**given}
-        session, sync = options.pop("session", None), options.pop("sync", False)
-        return cls(given, StartOptions(**options), session, sync)
-
-
-NO_OPTIONS: Final = PreparedOptions.of({})
 
 
 class AsyncStarts(Generic[P, R_co]):

@@ -125,7 +125,7 @@ class Surroundings:
             if error is not self._run.error:
                 log.error(  # the traceback, without the values that errors repeat
                     "%s (around) failed after job %d (%s), whose outcome stays as it is:\n%s",
-                    hook.name,
+                    hook.address,
                     self._attempt.claim.id,
                     self._attempt.claim.type,
                     traceback_text(error),
@@ -139,7 +139,7 @@ def _is_sync(hook: Hook[Any], manager: object) -> bool:
     if hasattr(kind, "__aenter__") and hasattr(kind, "__aexit__"):
         return False
     raise TypeError(
-        f"around: {hook.name} returned {manager!r}, expected a context manager; or it must yield"
+        f"around: {hook.address} returned {manager!r}, expected a context manager; or it must yield"
         " once"
     )
 

@@ -4,35 +4,16 @@ It never comes from the database.
 """
 
 import sys
-from dataclasses import dataclass
-from functools import reduce
-from importlib import import_module
 from typing import Any, Final, cast
 
 from horae.errors import InvalidJobType
-from horae.types import FunctionJobType, JobFunction, JobType
+from horae.types import Address, FunctionJobType, JobFunction, JobType
 
 MAIN: Final = "__main__"
 """The main module.
 
 A child process that "spawn" has started loads it as `__mp_main__`, and has it under both names.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A module and the dotted name of a declaration within it."""
-
-    module: str
-    qualname: str
-
-    def find(self) -> Any:
-        """Import the module and return the declaration; raises what the import raises."""
-        return self.find_in(import_module(self.module))
-
-    def find_in(self, module: object) -> Any:
-        """Return the declaration in its module; raises AttributeError."""
-        return reduce(getattr, self.qualname.split("."), module)
 
 
 def address_of(job_type: JobType[Any]) -> Address:
@@ -76,6 +57,6 @@ def problem_of_main() -> str | None:
 def _refusal(job_type: JobType[Any], address: Address, reason: str) -> InvalidJobType:
     return InvalidJobType(
         f"job type {job_type.type!r} cannot run with isolation='process': a child process would"
-        f" look for it as {address.module}.{address.qualname}, and {reason}; declare it at the top"
+        f" look for it as {address}, and {reason}; declare it at the top"
         " level of a module"
     )

@@ -14,8 +14,8 @@ from typing import Any
 
 from horae.domain.jobs import KeepLogs
 from horae.errors import ConfigurationError
-from horae.runtime.executors.address import MAIN, Address, problem_of_main
-from horae.types import ApplicationHooks, Hook
+from horae.runtime.executors.address import MAIN, problem_of_main
+from horae.types import Address, ApplicationHooks, Hook
 from horae.types.large_values import LargeValues
 from horae.types.parameters import Sealer
 
@@ -52,7 +52,7 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
     try:
         if not names:
             raise _refusal(hooks.module, "it is no name at the top level of that module")
-        modules = {hooks.module, *(hook.module for hook in hooks.of_children)}
+        modules = {hooks.module, *(hook.address.module for hook in hooks.of_children)}
         if MAIN in modules and (reason := problem_of_main()) is not None:
             raise _refusal(MAIN, reason)
     except ConfigurationError:
@@ -60,12 +60,9 @@ def setup_of(hooks: ApplicationHooks, keep_logs: KeepLogs | None = None) -> Chil
             raise
         return ChildSetup(keep_logs=keep_logs)
     around, child_start = (
-        tuple(Address(hook.module, hook.qualname) for hook in group)
-        for group in (hooks.around, hooks.child_start)
+        tuple(hook.address for hook in group) for group in (hooks.around, hooks.child_start)
     )
-    dispensable = frozenset(
-        Address(hook.module, hook.qualname) for hook in hooks.around if not hook.required
-    )
+    dispensable = frozenset(hook.address for hook in hooks.around if not hook.required)
     return ChildSetup(Address(hooks.module, names[0]), around, child_start, dispensable, keep_logs)
 
 
@@ -102,13 +99,12 @@ def _find_hooks(
     waiting = list(hooks)
     found: list[Hook[Any]] = []
     for address in addresses:
-        name = f"{address.module}.{address.qualname}"
-        hook = next((hook for hook in waiting if hook.name == name), None)
+        hook = next((hook for hook in waiting if hook.address == address), None)
         if hook is None and address in dispensable:
             continue
         if hook is None:
             raise ConfigurationError(
-                f"the hook {name} is missing in a child process: importing its module does not"
+                f"the hook {address} is missing in a child process: importing its module does not"
                 " declare it; declare hooks at the top level of a module"
             )
         waiting.remove(hook)

@@ -48,14 +48,14 @@ from horae.runtime.bodies import (
     perform_async,
 )
 from horae.runtime.executors import messages
-from horae.runtime.executors.address import Address, job_type_at
+from horae.runtime.executors.address import job_type_at
 from horae.runtime.executors.application import ChildSetup, import_application
 from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.journal import ChildJournal
 from horae.storage.engine import Database
-from horae.types import Attempt, Hook, JobType
+from horae.types import Address, Attempt, Hook, JobType
 from horae.types.large_values import LargeValues
 from horae.types.logs import JobLogFilter, lines_on_stderr
 from horae.types.parameters import Sealer
@@ -168,7 +168,7 @@ class Child:
                 self._send("starting", step=(step := f"importing {setup.application.module}"))
             self._environment.around, hooks = import_application(setup)
             for hook in hooks:
-                self._send("starting", step=(step := f"calling {hook.name}"))
+                self._send("starting", step=(step := f"calling {hook.address}"))
                 if inspect.iscoroutinefunction(hook.call):
                     self._runner.run(hook.call())
                 else:
@@ -195,7 +195,7 @@ class Child:
                 run = copy_context().run(perform, attempt, environment)
         except BaseException as error:  # noqa: BLE001 - an import may exit, a task may cancel itself
             if attempt.job_type is None:
-                name, where = attempt.claim.type, f"{job.address.module}.{job.address.qualname}"
+                name, where = attempt.claim.type, str(job.address)
                 failure = Failed(
                     f"InvalidJobType: job type {name!r} cannot be loaded in a child process as"
                     f" {where}: {error_text(error)}",

@@ -35,7 +35,7 @@ async def call_start_hooks(hooks: Sequence[Hook[Any]], stop: asyncio.Event) -> N
                 log.warning(
                     "%s (on_node_start) has not returned, and the node stops without waiting"
                     " for it",
-                    hook.name,
+                    hook.address,
                 )
                 return
             call.result()
@@ -53,11 +53,11 @@ async def call_stop_hooks(hooks: Sequence[Hook[Any]]) -> None:
         except TimeoutError:
             left = len(waiting) - number - 1
             log.warning(
-                "%s (on_node_stop) has not returned in time; %d more follow", hook.name, left
+                "%s (on_node_stop) has not returned in time; %d more follow", hook.address, left
             )
         except Exception as error:  # noqa: BLE001 - the node stops all the same
             # The text has no values of the application.
-            log.error("%s (on_node_stop) failed:\n%s", hook.name, traceback_text(error))
+            log.error("%s (on_node_stop) failed:\n%s", hook.address, traceback_text(error))
 
 
 async def _call(hook: Hook[Any]) -> None:

@@ -5,12 +5,11 @@ so of two writers one writes it. What ended is counted from the jobs themselves,
 written again is the same.
 """
 
-from horae.storage.history.counting import HeldCount, OpenWork, QueueSettings
+from horae.storage.history.counting import OpenWork, QueueSettings
 from horae.storage.history.tables import history, history_state
 from horae.storage.history.writing import HistoryProgress
 
 __all__ = [
-    "HeldCount",
     "HistoryProgress",
     "OpenWork",
     "QueueSettings",

@@ -5,7 +5,7 @@ and needs neither the pool nor the interpreter's lock of its node.
 """
 
 from horae.storage.nodes.heartbeat_process import HelperConfig, clock
-from horae.storage.nodes.nodes import DeadNode, NodeLife, NodeRecord, NodesThen, NodeView
+from horae.storage.nodes.nodes import DeadNode, NodeLife, NodeRecord, NodeView
 
 __all__ = [
     "DeadNode",
@@ -13,6 +13,5 @@ __all__ = [
     "NodeLife",
     "NodeRecord",
     "NodeView",
-    "NodesThen",
     "clock",
 ]

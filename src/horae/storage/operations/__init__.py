@@ -11,7 +11,7 @@ from horae.storage.operations.doctor import (
     Server,
     database_error_of,
 )
-from horae.storage.operations.failures import Failures, RecentDeployment
+from horae.storage.operations.failures import RecentDeployment
 from horae.storage.operations.limits import LimitView
 from horae.storage.operations.metrics import DURATION_BOUNDS, LATENESS_BOUNDS, PICK_UP_BOUNDS
 from horae.storage.operations.overview import DURATION, Minute, TypeCounts
@@ -25,7 +25,6 @@ __all__ = [
     "ChangeEntry",
     "ChangeFilter",
     "DueWork",
-    "Failures",
     "LastChange",
     "LimitView",
     "Minute",

@@ -34,7 +34,7 @@ from horae.storage.schedules.rows import (
     statistics_of,
 )
 from horae.storage.schedules.tables import backfill_times, schedule_statistics, schedules
-from horae.storage.schedules.ticks import LedgerPage, LedgerRows, StoredTicks
+from horae.storage.schedules.ticks import LedgerPage, StoredTicks
 from horae.storage.schedules.waiting_runs import waiting_reasons
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "FailingSchedule",
     "LateSchedule",
     "LedgerPage",
-    "LedgerRows",
     "MissedSchedule",
     "OpenRuns",
     "PausedSchedule",

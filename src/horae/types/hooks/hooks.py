@@ -140,11 +140,9 @@ class Hooks:
         """Return how long jobs are kept, for each type with a `before_delete`, and as "" for all
         others together.
         """
-        hooked = set(self.hooked_types)
-        parts = {
-            "": [name for name in self.types if name not in hooked],
-            **{name: [name] for name in hooked},
-        }
+        parts: dict[str, list[str]] = {"": []}
+        for name in self.types:
+            parts.setdefault(name if self.wanted(name, BEFORE_DELETE) else "", []).append(name)
         none = Retention()
         return [
             (part, kept)
@@ -154,11 +152,6 @@ class Hooks:
                 keep_seconds,
             )
         ]
-
-    @property
-    def hooked_types(self) -> Sequence[str]:
-        """The types with a `before_delete` hook."""
-        return [name for name in self.types if self.wanted(name, BEFORE_DELETE)]
 
     def remove(self, part: str, kept: KeptFor, oldest: float = EVER) -> Iterator[int]:
         """Delete jobs that were kept for long enough, of one part of `kept_for`; yield the number

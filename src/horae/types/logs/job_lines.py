@@ -21,7 +21,8 @@ LAST_PART: Final = 10
 
 Send: TypeAlias = Callable[[Sequence[LogLine]], bool]
 Clean: TypeAlias = Callable[[str], str]
-_Waiting: TypeAlias = tuple[datetime, int, str, str]
+_Waiting: TypeAlias = tuple[datetime, int, str, str, int]
+"""Its time, level, logger and text, and the size of the text in bytes."""
 
 
 class JobLines:
@@ -46,9 +47,9 @@ class JobLines:
         """Keep a record, or count it."""
         if record.levelno < self._level or self._closed:
             return
-        text = text_of(record)
-        waiting = (datetime.fromtimestamp(record.created, UTC), record.levelno, record.name, text)
+        text, at = text_of(record), datetime.fromtimestamp(record.created, UTC)
         size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+        waiting = (at, record.levelno, record.name, text, size)
         with self._lock:
             if self._gap is None and self._lines > 0 and size <= self._bytes:
                 self._lines -= 1
@@ -62,10 +63,8 @@ class JobLines:
             while self._last and (
                 len(self._last) > self._last_lines or self._size_of_last > self._last_bytes
             ):
-                text = self._last.popleft()[3]
-                self._size_of_last -= (
-                    len(text) if text.isascii() else len(text.encode(errors="replace"))
-                )
+                *_, size = self._last.popleft()
+                self._size_of_last -= size
                 self._dropped += 1
             now = time.monotonic()
             if self._dropped and now - self._gap_sent > GAP_EVERY:
@@ -76,25 +75,21 @@ class JobLines:
         """Write the last lines, and how many were dropped before them; ignore what comes later."""
         with self._lock:
             self._closed = True
-            gap = (
-                []
-                if self._gap is None or not self._dropped
-                else [self._gap._replace(dropped=self._dropped)]
-            )
-            lines = [*gap, *(self._line(waiting) for waiting in self._last)]
-            if not gap and self._dropped:
-                lines.append(self._new_gap()._replace(dropped=self._dropped))
+            lines = [self._line(waiting) for waiting in self._last]
+            if self._dropped:
+                gap = self._gap or self._new_gap()
+                lines.insert(0, gap._replace(dropped=self._dropped))
             self._last.clear()
             if lines:
                 self._send(lines)
 
     def _new_gap(self) -> LogLine:
         return self._line(
-            (datetime.fromtimestamp(time.time(), UTC), LEVELS["warning"], "horae.job", "")
+            (datetime.fromtimestamp(time.time(), UTC), LEVELS["warning"], "horae.job", "", 0)
         )
 
     def _line(self, waiting: _Waiting) -> LogLine:
-        at, level, logger, text = waiting
+        at, level, logger, text, _ = waiting
         claim, number = self._claim, self._number
         self._number += 1
         message = storable(self._clean(text))

@@ -21,7 +21,6 @@ from horae.types.parameters.secret import (
     is_secret,
     masked,
     refuse_class,
-    shown_path,
 )
 from horae.types.parameters.unique_key import check_names, is_computed, key_of
 from horae.types.parameters.written import NotStorableError
@@ -50,5 +49,4 @@ __all__ = [
     "refuse_class",
     "sealer_of",
     "searchability",
-    "shown_path",
 ]
