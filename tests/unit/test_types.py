@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -396,6 +396,18 @@ def test_options_of_a_function() -> None:
     kind = work.job_type
     assert (kind.type, kind.queue, kind.priority, kind.max_count) == ("other", "q", 3, None)
     assert kind.transaction(context(kind)) == "serializable"
+
+
+def test_a_function_around_that_of_another_type_has_a_type_of_its_own() -> None:
+    inner = JobFunction(names)
+
+    @partial(JobFunction, name="outer")
+    @wraps(inner)
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        return inner(*args, **kwargs)
+
+    assert (inner.job_type.type, outer.job_type.type) == ("names", "outer")
+    assert outer.job_type is not inner.job_type
 
 
 def test_a_transaction_may_be_a_function_of_the_job() -> None:
