@@ -146,11 +146,6 @@ class NodeOptions:
         beside = "" if self.processes is None else f", and {self.processes} in child processes"
         return f"runs up to {self.concurrency} jobs at a time{beside}"
 
-    @property
-    def most_children(self) -> int:
-        """How many child processes there may be at a time."""
-        return self.concurrency if self.processes is None else self.processes
-
 
 def options_from(default_roles: Iterable[str], given: NodeKeywords) -> NodeOptions:
     """Return the options of a node that has `default_roles` unless `given` names others.

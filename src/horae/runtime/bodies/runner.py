@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlalchemy import Connection
 
 from horae.domain.jobs import NodeId, finished
-from horae.errors import InvalidJobType, InvalidRequest
+from horae.errors import InvalidJobType
 from horae.quoting import quoted
 from horae.runtime.bodies.batches import perform_batch, perform_batch_async
 from horae.runtime.bodies.ending import begin, close, finish_returned, stopped_by
@@ -34,7 +34,6 @@ from horae.types.logs import logged_as
 from horae.types.parameters import MappedParameters, ModelParameters
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
     from sqlalchemy.orm import Session
 
 
@@ -179,7 +178,8 @@ async def _run_async(
         if connection is not None and isinstance(attempt.job_type.parameters, MappedParameters):
             attempt.params = await context.async_session.merge(attempt.params, load=False)
         begin(attempt, environment)
-        with nullcontext() if connection is None else forbid_commit(sync_connection_of(connection)):
+        own_connection = attempt.any_connection
+        with nullcontext() if own_connection is None else forbid_commit(own_connection):
             with _ending_in_a_child():
                 result = await attempt.job_type.run(context)
             text = await stored_result_of_coroutine(result, attempt, environment.database)
@@ -189,13 +189,6 @@ async def _run_async(
         if connection is not None:
             await connection.run_sync(settle_within, attempt, text, environment.node)
     return _finish_committed(attempt, text, own=connection is not None)
-
-
-def sync_connection_of(connection: "AsyncConnection") -> Connection:
-    """Return the synchronous connection under an asynchronous one that is open."""
-    if connection.sync_connection is None:
-        raise InvalidRequest("the transaction of this job was not begun")
-    return connection.sync_connection
 
 
 @contextmanager

@@ -125,9 +125,7 @@ class Child:
         self._reports = ProgressReports(
             lambda percentage, label: self._send("progress", percentage=percentage, label=label)
         )
-        self._log_writer = LogWriter(
-            lambda lines: self._send("log", **messages.lines_as_json(lines))
-        )
+        self._log_writer = LogWriter(lambda lines: self._send("log", lines=lines))
         self._jobs: SimpleQueue[Assigned | None] = SimpleQueue()
         self._sealer: Sealer | None = None
         self._files: LargeValues | None = None
@@ -262,7 +260,7 @@ class Child:
     def _handle(self, message: Message) -> None:
         match message["kind"]:
             case "job":
-                claim = messages.claim_from_json(message["claim"])
+                claim = messages.CLAIM.validate_python(message["claim"])
                 self._current = attempt = Attempt(claim, None, self._reports.begin())
                 self._environment.journal.expect(message["journal"], message["slot"])
                 address = Address(message["module"], message["qualname"])

@@ -11,11 +11,13 @@ succeed.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from horae.domain.jobs import AttemptOutcome, Claim, JobState, LogLine, Settlement
+from pydantic import TypeAdapter
+
+from horae.domain.jobs import Claim, LogLine, Settlement
 from horae.errors import JobCancelled, LeaseLost, SoftTimeLimitExceeded
 from horae.runtime.bodies import FinishedRun, Interrupted
 
@@ -27,33 +29,21 @@ ORDERS: Final[Mapping[str, type[BaseException]]] = {
     "soft_time_limit": SoftTimeLimitExceeded,
     "interrupt": Interrupted,
 }
+CLAIM: Final = TypeAdapter(Claim)
+LINES: Final = TypeAdapter(list[LogLine])
+SETTLEMENT: Final = TypeAdapter[Settlement | None](Settlement | None)
+"""What restores each of these from a message, which has them as lists of their fields."""
 
 
 def encode(kind: str, **fields: Any) -> bytes:
     """Encode a message as a line; JSON escapes the newlines within texts."""
-    return json.dumps({"kind": kind, **fields}).encode() + b"\n"
+    return json.dumps({"kind": kind, **fields}, default=datetime.isoformat).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
     """Decode a line; raises ValueError if it is not a complete message."""
     message: Message = json.loads(line)
     return message
-
-
-def claim_as_json(claim: Claim) -> dict[str, Any]:
-    """Convert a claim to values that JSON can hold."""
-    moment = claim.nominal_time
-    return {**claim._asdict(), "nominal_time": None if moment is None else moment.isoformat()}
-
-
-def claim_from_json(fields: Mapping[str, Any]) -> Claim:
-    """Convert the values of `claim_as_json` back to the claim."""
-    moment = fields["nominal_time"]
-    values: dict[str, Any] = {
-        **fields,
-        "nominal_time": None if moment is None else datetime.fromisoformat(moment),
-    }
-    return Claim(**values)
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:
@@ -70,27 +60,13 @@ def order_from_json(fields: Mapping[str, Any]) -> BaseException:
     return ORDERS[fields["order"]](fields["detail"])
 
 
-def lines_as_json(lines: Sequence[LogLine]) -> dict[str, Any]:
-    """Convert log lines to values that JSON can hold."""
-    return {"lines": [{**line._asdict(), "at": line.at.timestamp()} for line in lines]}
-
-
-def lines_from_json(fields: Mapping[str, Any]) -> list[LogLine]:
-    """Convert the values of `lines_as_json` back."""
-    given: list[dict[str, Any]] = fields["lines"]
-    for line in given:
-        line["at"] = datetime.fromtimestamp(line["at"], UTC)
-    return [LogLine(**line) for line in given]
-
-
 def run_as_json(run: FinishedRun) -> dict[str, Any]:
     """Convert a run that has ended.
 
     The exception itself is left out: the settlement contains its texts.
     """
-    settlement = None if run.settlement is None else run.settlement._asdict()
     return {
-        "settlement": settlement,
+        "settlement": run.settlement,
         "already": run.already,
         "unbegun": run.unbegun,
         "releases": run.releases,
@@ -99,17 +75,9 @@ def run_as_json(run: FinishedRun) -> dict[str, Any]:
 
 def run_from_json(claim: Claim, fields: Mapping[str, Any]) -> FinishedRun:
     """Convert the values of `run_as_json` back."""
-    settlement, values = None, fields["settlement"]
-    if values is not None:
-        given: dict[str, Any] = {
-            **values,
-            "state": JobState(values["state"]),
-            "outcome": AttemptOutcome(values["outcome"]),
-        }
-        settlement = Settlement(**given)
     return FinishedRun(
         claim,
-        settlement,
+        SETTLEMENT.validate_python(fields["settlement"]),
         already=fields["already"],
         unbegun=fields["unbegun"],
         releases=fields["releases"],

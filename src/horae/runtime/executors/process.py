@@ -113,7 +113,7 @@ class ProcessExecutor:
             job = {
                 "module": address.module,
                 "qualname": address.qualname,
-                "claim": messages.claim_as_json(attempt.claim),
+                "claim": attempt.claim,
                 "journal": None if journal.file is None else str(journal.file),
                 "slot": 0 if journal.file is None else journal.reserve(attempt.claim),
                 "log_level": logging.getLogger().level,
@@ -263,7 +263,8 @@ class ProcessExecutor:
                         attempt.progress.set(message["percentage"], message["label"])
                 case _:
                     if self._log_book is not None:
-                        self._log_book.writer.send(messages.lines_from_json(message))
+                        lines = messages.LINES.validate_python(message["lines"])
+                        self._log_book.writer.send(lines)
         return None
 
     def _finish_dead(self, attempt: Attempt, how: str, *, terminated: bool) -> FinishedRun:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -9,21 +10,13 @@ from queue import Empty, SimpleQueue
 from horae.types import Report
 
 
-class LatestReport:
-    """The latest report of one body; it is not read after the body has ended."""
-
-    __slots__ = ("report",)
-
-    def __init__(self) -> None:
-        self.report: tuple[int, str | None] | None = None
-
-
 class ProgressReports:
     """Sends the latest report of the running body at intervals; any thread may report."""
 
     def __init__(self, send: Callable[[int, str | None], None]) -> None:
         self._send = send
-        self._latest = LatestReport()
+        # The latest report of one body; it is not read after the body has ended.
+        self._latest: deque[tuple[int, str | None]] = deque(maxlen=1)
         # A queue, because an exception of a signal handler cannot leave its `put` half done, as it
         # could with locks and conditions.
         self._changed: SimpleQueue[None] = SimpleQueue()
@@ -34,7 +27,7 @@ class ProgressReports:
         latest = self._latest
 
         def report(percentage: int, label: str | None) -> None:
-            latest.report = (percentage, label)
+            latest.append((percentage, label))
             self._changed.put(None)
 
         return report
@@ -43,7 +36,7 @@ class ProgressReports:
         """Send the new report; ignore later reports of threads that the body left behind."""
         with self._flushing:
             self._flush()
-            self._latest = LatestReport()
+            self._latest = deque(maxlen=1)
 
     def serve(self) -> None:
         """Send new reports at intervals for ever, on a thread of its own."""
@@ -58,7 +51,5 @@ class ProgressReports:
             time.sleep(0.05)
 
     def _flush(self) -> None:
-        latest = self._latest
-        report, latest.report = latest.report, None
-        if report is not None:
-            self._send(*report)
+        if self._latest:
+            self._send(*self._latest.pop())

@@ -23,7 +23,7 @@ class Executors:
     ) -> None:
         """`hooks`: the hooks of child processes; `registry`: has what they need beside them."""
         limits = ProcessLimits(
-            most=options.most_children,
+            most=options.concurrency if options.processes is None else options.processes,
             spare=options.spare_children,
             max_jobs=options.max_jobs_per_child,
             max_memory=options.child_memory,
