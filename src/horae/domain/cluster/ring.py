@@ -11,8 +11,8 @@ double runs, whatever nodes believe they own.
   partitions are assigned in the order of their numbers, so the result is the same on every node.
 - When a node leaves, nearly all its partitions pass to their second owner, which has their
   schedules loaded already, and a third node becomes the second owner. When one of n nodes joins or
-  leaves, about 2/n of the partitions change an owner, which is the minimum, and at most 3/n: the
-  load bound moves a few more where there are many nodes.
+  leaves, about 2/n of the partitions change an owner, which is the minimum, and rarely more than
+  3/n: the load bound moves a few more where there are many nodes.
 """
 
 from collections.abc import Iterable, Sequence
