@@ -189,11 +189,8 @@ class Registry:
     @property
     def claimable(self) -> tuple[str, ...]:
         """The names of the types whose jobs a node may claim because no backend runs them."""
-        return tuple(
-            name
-            for name in self.runnable
-            if (kind := self.find(name)) is None or kind.address is None
-        )
+        kinds = (*self, *self._built_in.values())
+        return tuple(kind.type for kind in kinds if kind.address is None)
 
     @property
     def with_backend(self) -> tuple[str, ...]:

@@ -194,27 +194,25 @@ def _rule(name: str, value: Any) -> Any:
         return None
     match option.kind:
         case ValueKind.LENGTH:
-            read: Any = parse_duration(name, value)
+            return parse_duration(name, value)
         case ValueKind.INTERVAL:
             try:
-                read = Interval.parse(cast("Any", value))
+                return Interval.parse(cast("Any", value))
             except InvalidInterval as error:
                 raise InvalidInterval(about(name, error)) from None
         case ValueKind.EXCLUSIONS:
-            read = entries_of(value)
-        case ValueKind.NUMBER:
-            read = of_kind(name, value, int, "a whole number")
-        case ValueKind.RETRIES:
-            read = of_kind(name, value, int, "a whole number")
-            if read > LARGEST_NUMBER:
+            return entries_of(value)
+        case ValueKind.NUMBER | ValueKind.RETRIES:
+            number = of_kind(name, value, int, "a whole number")
+            if option.kind is ValueKind.RETRIES and number > LARGEST_NUMBER:
                 raise InvalidRequest(
-                    between(name, read, 0, LARGEST_NUMBER, hint=", or None for no limit")
+                    between(name, number, 0, LARGEST_NUMBER, hint=", or None for no limit")
                 )
+            return number
         case ValueKind.CHOICE:
-            read = value
+            return value
         case _:
             assert_never(option.kind)
-    return read
 
 
 def part_of(options: Mapping[str, Any], kind: Any) -> Any:
