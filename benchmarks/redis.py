@@ -15,10 +15,9 @@ from benchmarks.running import run_node_until
 from horae import Horae, JobContext
 from horae.api.security.actor import Actor, Role
 from horae.api.stream.hub import Hub
+from horae.api.stream.job_source import JobSource
 from horae.api.stream.listener import StreamListener
-from horae.api.stream.sources import JobSource
-from horae.api.stream.timing import HubTiming, JobWatchTiming
-from horae.api.stream.watch import JobWatch
+from horae.api.stream.timing import HubTiming, JobSourceTiming
 from horae.api.views.jobs import JobViews
 from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
@@ -102,7 +101,7 @@ async def _received(horae: Horae, seconds: float) -> float:
     components = horae.components
     views = JobViews(components.database, components.registry)
     hub = Hub(
-        lambda: [JobSource(JobWatch(components, horae.jobs, JobWatchTiming()), views)],
+        lambda: [JobSource(components, horae.jobs, views, JobSourceTiming())],
         components.wakeup,
         components.live,
         HubTiming(),

@@ -12,9 +12,9 @@ from typing_extensions import override
 
 from horae import Horae, Job, JobContext, JobType
 from horae.api.application import HttpInterface
-from horae.api.stream.sources import JobSource
-from horae.api.stream.timing import EventsTiming, HubTiming, JobWatchTiming
-from horae.api.stream.watch import Change, JobWatch
+from horae.api.stream.event import Change
+from horae.api.stream.job_source import JobSource
+from horae.api.stream.timing import EventsTiming, HubTiming, JobSourceTiming
 from horae.api.views.jobs import JobViews
 from horae.client.jobs.job_reads import JobPage
 from horae.client.jobs.jobs import Jobs
@@ -186,28 +186,31 @@ async def test_a_change_during_a_query_is_reported_once(horae: Horae) -> None:
                 horae.jobs.cancel(job_id)
             return horae.jobs.list(**filters)
 
-    watch = JobWatch(horae.components, object.__new__(Hasty), JobWatchTiming())
-    assert watch.changes(lambda _: True) == []
+    views = JobViews(horae.components.database, horae.registry)
+    source = JobSource(horae.components, object.__new__(Hasty), views, JobSourceTiming())
+    assert source.changes(lambda _: True) == []
     job = horae.jobs.start("rebuild_index")
-    told = watch.changes(lambda _: True)
+    told = source.changes(lambda _: True)
     assert told is not None
-    assert [(each.change, each.job.id) for each in told] == [(Change.ENDED, job.id)]
-    assert watch.changes(lambda _: True) == []
+    assert [(change, changed.id) for change, changed in told] == [(Change.ENDED, job.id)]
+    assert source.changes(lambda _: True) == []
 
 
 async def test_an_end_that_was_committed_late_is_reported(horae: Horae) -> None:
     """As one of a request of Django that goes on for seconds after it has cancelled a job."""
     components = horae.components
     source = JobSource(
-        JobWatch(components, horae.jobs, JobWatchTiming(late=0.0)),
+        components,
+        horae.jobs,
         JobViews(components.database, horae.registry),
+        JobSourceTiming(late=0.0),
     )
     assert source.poll(lambda _: True) == []
     job = horae.jobs.start("rebuild_index")
     assert len(source.poll(lambda _: True) or ()) == 1
     with components.database.engine.begin() as connection:
         cancelling.cancel(connection, job.id, None)
-        for _ in range(JobWatchTiming().new_for):
+        for _ in range(JobSourceTiming().new_for):
             assert source.poll(lambda _: True) == []
     source.on_hint(Hint(HintKind.ENDED, (job.id,)))
     found = source.poll(lambda _: True) or []

@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from horae import Horae
 from horae.api.application import HttpInterface
-from horae.api.stream.event import Update
-from horae.api.stream.sources import JobSource, ScheduleSource
+from horae.api.stream.event import Update, Wanted
+from horae.api.stream.job_source import JobSource
+from horae.api.stream.sources import ScheduleSource
 from horae.api.stream.timing import EventsTiming, HubTiming, ScheduleSourceTiming
-from horae.api.stream.watch import Wanted
 from horae.storage.engine.database import Database
 from horae.storage.schedules import reading
 from horae.wakeup.channel import Hint, HintKind

@@ -9,9 +9,9 @@ from horae import Horae
 from horae.api.application import HttpInterface
 from horae.api.security.actor import Actor
 from horae.api.stream.event import Event
+from horae.api.stream.job_source import JobSource
 from horae.api.stream.listener import StreamListener
 from horae.api.stream.timing import EventsTiming, HubTiming, ListenerLimits, StreamTiming
-from horae.api.stream.watch import JobWatch
 from horae.storage.engine.database import Database
 from tests.api.clients import give
 from tests.api.streams import listening
@@ -152,16 +152,16 @@ async def test_a_database_that_fails_for_a_while_ends_no_stream(
 ) -> None:
     give_timing(app, hub=HubTiming(after_failure=0.05))
     failures = iter([OSError("gone")] * 3)
-    look = JobWatch.changes
+    look = JobSource.changes
 
-    def failing(watch: JobWatch, wanted: object) -> object:
+    def failing(source: JobSource, wanted: object) -> object:
         for failure in failures:
             raise failure
-        return look(watch, wanted)  # type: ignore[arg-type] # passed on as it came
+        return look(source, wanted)  # type: ignore[arg-type] # passed on as it came
 
     async with listening(app, "alice") as stream:
         await stream.next("hello")
-        monkeypatch.setattr(JobWatch, "changes", failing)
+        monkeypatch.setattr(JobSource, "changes", failing)
         await stream.next("unavailable")
         async with listening(app, "bob") as other:
             job = horae.jobs.start("rebuild_index", owner="alice")

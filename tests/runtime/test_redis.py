@@ -16,10 +16,9 @@ import pytest
 from horae import Horae, JobContext, JobState
 from horae.api.security.actor import Actor, Role
 from horae.api.stream.hub import Hub
+from horae.api.stream.job_source import JobSource
 from horae.api.stream.listener import StreamListener
-from horae.api.stream.sources import JobSource
-from horae.api.stream.timing import HubTiming, JobWatchTiming
-from horae.api.stream.watch import JobWatch
+from horae.api.stream.timing import HubTiming, JobSourceTiming
 from horae.api.views.jobs import JobViews
 from horae.domain.jobs.job import JobId
 from horae.errors import ConfigurationError
@@ -127,8 +126,7 @@ def seldom_polling_hub(web: Horae, node: Horae) -> Hub:
     """The event streams of a web process, which poll only when something causes it."""
     components = web.components
     source = JobSource(
-        JobWatch(components, web.jobs, JobWatchTiming()),
-        JobViews(components.database, node.registry),
+        components, web.jobs, JobViews(components.database, node.registry), JobSourceTiming()
     )
     return Hub(lambda: [source], components.wakeup, components.live, HubTiming(every=60.0))
 

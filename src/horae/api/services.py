@@ -18,7 +18,6 @@ from horae.api.stream import (
     EventsTiming,
     Hub,
     JobSource,
-    JobWatch,
     ScheduleSource,
     Source,
     StreamLimit,
@@ -103,9 +102,8 @@ class Services:
         components, timing = self.components, self.events_timing
 
         def sources() -> list[Source]:
-            jobs = JobWatch(components, self.sync_jobs, timing.jobs)
             return [
-                JobSource(jobs, self.views),
+                JobSource(components, self.sync_jobs, self.views, timing.jobs),
                 ScheduleSource(components.database, timing.schedules),
             ]
 

@@ -219,7 +219,11 @@ class HoraeTesting:
             raise InvalidRequest(f"until {end} is before the clock, which stands at {self.now}")
         ran: list[JobId] = []
         while True:
-            ran += self._run_now(most - len(ran))
+            fired = self._runner.fire()
+            done = self._drain(None, most - len(ran))
+            ran += done
+            if fired or done:
+                continue
             now = self.now
             if end is None or end <= now:
                 break
@@ -274,15 +278,6 @@ class HoraeTesting:
                 " t.run_due(until=…) moves the clock"
             )
         return self.horae.jobs.get(read.id)
-
-    def _run_now(self, most: int) -> list[JobId]:
-        ran: list[JobId] = []
-        while True:
-            fired = self._runner.fire()
-            done = self._drain(None, most - len(ran))
-            if not (fired or done):
-                return ran
-            ran += done
 
     def _drain(self, queues: Collection[str] | None, most: int) -> list[JobId]:
         busy, self._busy = self._busy, True

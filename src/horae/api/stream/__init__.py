@@ -6,12 +6,12 @@ Invariants: the number of streams and of events that wait is bounded; a reader t
 
 from horae.api.stream.event import JobStreamEvent
 from horae.api.stream.hub import Hub
+from horae.api.stream.job_source import JobSource
 from horae.api.stream.listener import StreamListener
 from horae.api.stream.response import EventStream
-from horae.api.stream.sources import JobSource, ScheduleGone, ScheduleSource, Source
+from horae.api.stream.sources import ScheduleGone, ScheduleSource, Source
 from horae.api.stream.stream_limit import StreamLimit
 from horae.api.stream.timing import EventsTiming
-from horae.api.stream.watch import JobWatch
 
 __all__ = [
     "EventStream",
@@ -19,7 +19,6 @@ __all__ = [
     "Hub",
     "JobSource",
     "JobStreamEvent",
-    "JobWatch",
     "ScheduleGone",
     "ScheduleSource",
     "Source",

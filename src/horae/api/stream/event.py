@@ -1,11 +1,12 @@
 """Events in the form in which they are sent, with the users who may see them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from horae.api.security.actor import Actor
-from horae.api.stream.watch import Change
 from horae.api.views.jobs import JobView
 
 RETRY: Final = 2000
@@ -13,10 +14,24 @@ RETRY: Final = 2000
 HEARTBEAT: Final = b": beat\n\n"
 
 
+class Change(StrEnum):
+    """What happened to a job."""
+
+    CREATED = "created"
+    STARTED = "started"
+    PROGRESS = "progress"
+    WAITING = "waiting"
+    ENDED = "ended"
+
+
 class JobStreamEvent(JobView):
     """A job as in the list, and what happened to it."""
 
     change: Change
+
+
+Wanted = Callable[[str | None], bool]
+"""Returns whether a listener may see the jobs of this owner; None for jobs without an owner."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,9 @@ from collections import deque
 from typing import Protocol
 
 from pydantic import BaseModel
-from pydantic_core import to_json
 
-from horae.api.models import without_values
-from horae.api.stream.event import Update
+from horae.api.stream.event import Update, Wanted
 from horae.api.stream.timing import ScheduleSourceTiming
-from horae.api.stream.watch import JobWatch, Wanted
-from horae.api.views.jobs import JobViews
 from horae.api.views.schedules import schedule_item
 from horae.client.schedules import views_of
 from horae.storage.engine import Database
@@ -33,36 +29,6 @@ class Source(Protocol):
         many.
         """
         ...
-
-
-class JobSource:
-    """Reports changes of jobs."""
-
-    staff_only = False
-
-    def __init__(self, watch: JobWatch, views: JobViews) -> None:
-        self._watch, self._views = watch, views
-
-    def on_hint(self, hint: Hint) -> None:
-        """Remember jobs that have ended; a poll finds most of them without a hint."""
-        if hint.kind is HintKind.ENDED:
-            self._watch.on_ended(hint.job_ids)
-
-    def poll(self, wanted: Wanted) -> list[Update] | None:
-        """Return what has changed since the previous poll."""
-        changes = self._watch.changes(wanted)
-        if changes is None:
-            return None
-        updates: list[Update] = []
-        for change, job in changes:
-            view = self._views.view(job)
-            for_viewers = without_values(view, lambda _owner: False)
-            data, reduced = (
-                to_json({**each.model_dump(), "change": change}).decode()
-                for each in (view, for_viewers)
-            )
-            updates.append(Update("job", data, job.owner, None if reduced == data else reduced))
-        return updates
 
 
 class ScheduleGone(BaseModel):

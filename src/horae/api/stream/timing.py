@@ -55,7 +55,7 @@ class HubTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobWatchTiming:
+class JobSourceTiming:
     """How far back a poll for changed jobs reads, and how many it handles."""
 
     late: float = 2.0
@@ -85,5 +85,5 @@ class EventsTiming:
     stream: StreamTiming = field(default_factory=StreamTiming)
     listener: ListenerLimits = field(default_factory=ListenerLimits)
     hub: HubTiming = field(default_factory=HubTiming)
-    jobs: JobWatchTiming = field(default_factory=JobWatchTiming)
+    jobs: JobSourceTiming = field(default_factory=JobSourceTiming)
     schedules: ScheduleSourceTiming = field(default_factory=ScheduleSourceTiming)

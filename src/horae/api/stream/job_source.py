@@ -1,48 +1,36 @@
 """Finds the jobs that have changed since the previous poll, by their rows and by the live store."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import NamedTuple
 
-from horae.api.stream.timing import JobWatchTiming
+from pydantic_core import to_json
+
+from horae.api.models import without_values
+from horae.api.stream.event import Change, Update, Wanted
+from horae.api.stream.timing import JobSourceTiming
+from horae.api.views.jobs import JobViews
 from horae.client.jobs import Jobs, read_reports
 from horae.domain.jobs import ENDED, Job, JobId, JobState
 from horae.live import LiveReport
 from horae.runtime.components import Components
 from horae.storage.jobs import JobVersion, events
+from horae.wakeup import Hint, HintKind
 
 
-class Change(StrEnum):
-    """What happened to a job."""
-
-    CREATED = "created"
-    STARTED = "started"
-    PROGRESS = "progress"
-    WAITING = "waiting"
-    ENDED = "ended"
-
-
-class ChangedJob(NamedTuple):
-    """A change, and the job in its state after it."""
-
-    change: Change
-    job: Job
-
-
-Wanted = Callable[[str | None], bool]
-"""Returns whether a listener may see the jobs of this owner; None for jobs without an owner."""
-
-
-class JobWatch:
-    """Polls one database on behalf of all listeners.
+class JobSource:
+    """Reports changes of jobs.
 
     Each poll takes a few statements, which indexes answer.
     """
 
-    def __init__(self, components: Components, jobs: Jobs, timing: JobWatchTiming) -> None:
-        self._components, self._jobs, self._timing = components, jobs, timing
+    staff_only = False
+
+    def __init__(
+        self, components: Components, jobs: Jobs, views: JobViews, timing: JobSourceTiming
+    ) -> None:
+        self._components, self._jobs, self._views = components, jobs, views
+        self._timing = timing
         self._versions: dict[JobId, JobVersion] = {}
         self._reports: Mapping[JobId, LiveReport] = {}
         self._held: Collection[JobId] = ()
@@ -50,13 +38,30 @@ class JobWatch:
         self._since: datetime | None = None
         self._hinted: deque[JobId] = deque(maxlen=timing.rows)
 
-    def on_ended(self, job_ids: Collection[JobId]) -> None:
-        """Look at jobs that a hint names: they may have ended in a transaction that was committed
-        so late that a poll does not find them. Called on any thread.
+    def on_hint(self, hint: Hint) -> None:
+        """Remember jobs that have ended: in a transaction that was committed late, a poll does not
+        find them.
         """
-        self._hinted.extend(job_ids)
+        if hint.kind is HintKind.ENDED:
+            self._hinted.extend(hint.job_ids)
 
-    def changes(self, wanted: Wanted) -> list[ChangedJob] | None:
+    def poll(self, wanted: Wanted) -> list[Update] | None:
+        """Return what has changed since the previous poll."""
+        changes = self.changes(wanted)
+        if changes is None:
+            return None
+        updates: list[Update] = []
+        for change, job in changes:
+            view = self._views.view(job)
+            for_viewers = without_values(view, lambda _owner: False)
+            data, reduced = (
+                to_json({**each.model_dump(), "change": change}).decode()
+                for each in (view, for_viewers)
+            )
+            updates.append(Update("job", data, job.owner, None if reduced == data else reduced))
+        return updates
+
+    def changes(self, wanted: Wanted) -> list[tuple[Change, Job]] | None:
         """Return the jobs changed since the last call: none at first, None if too many."""
         database, first = self._components.database, self._since is None
         if self._since is None:
@@ -89,18 +94,14 @@ class JobWatch:
         owners = {job_id: scan.versions[job_id].owner for job_id in reported} | {
             version.id: version.owner for version in changed.values()
         }
-        return self._load([job_id for job_id, owner in owners.items() if wanted(owner)], before)
-
-    def _load(self, job_ids: list[JobId], before: Mapping[JobId, JobVersion]) -> list[ChangedJob]:
-        if not job_ids:
-            return []
-        found = self._jobs.list(ids=job_ids).jobs
+        job_ids = [job_id for job_id, owner in owners.items() if wanted(owner)]
+        found = self._jobs.list(ids=job_ids).jobs if job_ids else []
         # A job that has changed again since the scan is reported in its new state.
         for job in found:
             if job.id in self._versions:
                 self._versions[job.id] = JobVersion(job.id, job.state, job.lease, job.owner)
         found.sort(key=lambda job: (job.updated_at, job.id))
-        return [ChangedJob(_change_of(job, before.get(job.id)), job) for job in found]
+        return [(_change_of(job, before.get(job.id)), job) for job in found]
 
 
 def _change_of(job: Job, before: JobVersion | None) -> Change:
