@@ -25,16 +25,13 @@ class OneTimeLink:
 
     def is_valid(self, key: str) -> bool:
         """Return whether this is the valid key."""
-        with self._lock:
-            return self._is_valid(key)
+        digest = self._digest
+        return digest is not None and hmac.compare_digest(digest, digest_of(key))
 
     def spend(self, key: str) -> bool:
         """Return whether this is the valid key, and invalidate it if so."""
         with self._lock:
-            valid = self._is_valid(key)
+            valid = self.is_valid(key)
             if valid:
                 self._digest = None
         return valid
-
-    def _is_valid(self, key: str) -> bool:
-        return self._digest is not None and hmac.compare_digest(self._digest, digest_of(key))

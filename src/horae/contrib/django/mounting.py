@@ -5,13 +5,13 @@ asks, and Horae itself refuses changes that pages of other sites request.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
-from horae.api.lazy import LazyInterface, Receive, Scope, Send, web_packages_required
+from horae.api.lazy import Receive, Scope, Send, web_packages_required
 from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
-from horae.contrib.django.application import DjangoHorae, horae
+from horae.contrib.django.application import horae
 from horae.errors import ConfigurationError
 
 Environ: TypeAlias = dict[str, Any]
@@ -19,18 +19,18 @@ StartResponse: TypeAlias = Callable[..., Any]
 WsgiApplication: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-class Following:
-    """Horae's ASGI application on the database that the alias of the project stands for now."""
+def following(path: str) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    """Return Horae's ASGI application on the database that the alias of the project stands for
+    now.
+    """
+    horae.dashboard = horae.dashboard or f"{path}/"
+    interface = horae.asgi()
 
-    def __init__(self, application: DjangoHorae, path: str) -> None:
-        self._application = application
-        application.dashboard = application.dashboard or f"{path}/"
-        self.interface: LazyInterface = application.asgi()
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        horae.follow()
+        await interface(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        self._application.follow()
-        await self.interface(scope, receive, send)
+    return answer
 
 
 def asgi_with_horae(application: Any, at: str = "/horae") -> Any:
@@ -56,7 +56,7 @@ def asgi_with_horae(application: Any, at: str = "/horae") -> Any:
 
     routes = [
         Route(path, add_slash),
-        Mount(path, app=Following(horae, path)),
+        Mount(path, app=following(path)),
         Mount("/", app=application),
     ]
     return Starlette(routes=routes, lifespan=closing)
@@ -70,7 +70,7 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> Any:
     then.
     """
     path = checked_path(at)
-    following, loop = Following(horae, path), AsgiLoop()
+    interface, loop = following(path), AsgiLoop()
 
     def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         asked: str = environ.get("PATH_INFO", "")
@@ -84,7 +84,7 @@ def wsgi_with_horae(application: WsgiApplication, at: str = "/horae") -> Any:
             start_response("501 Not Implemented", [("Content-Type", "application/json")])
             return [NO_EVENTS.encode()]
         moved = {**environ, "SCRIPT_NAME": f"{_script(environ)}{path}", "PATH_INFO": below}
-        return loop.answer(following, moved, start_response, max_body=horae.settings.max_body)
+        return loop.answer(interface, moved, start_response, max_body=horae.settings.max_body)
 
     return answer
 

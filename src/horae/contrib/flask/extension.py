@@ -11,7 +11,7 @@ from flask.cli import NoAppException, ScriptInfo
 
 from horae.api.security.actor import Actor
 from horae.app import Horae
-from horae.contrib.flask.mounting import WsgiInterface, interface_view
+from horae.contrib.flask.mounting import mount, user_of_view
 from horae.errors import ConfigurationError, HoraeError
 from horae.settings import settings
 from horae.storage.engine import SQLITE, normalised
@@ -67,9 +67,8 @@ class FlaskHorae(Horae):
         if path is not None:
             if not path.startswith("/") or path.endswith("/"):
                 raise ConfigurationError(f"path {path!r}: expected a path such as '/work'")
-            asgi = self.asgi(WsgiInterface.actor if user else None)
-            interface = WsgiInterface(asgi, user, self.settings.max_body)
-            interface_view(app, interface, path)
+            asgi = self.asgi(user_of_view if user else None)
+            mount(app, asgi, path, user, self.settings.max_body)
 
     def _make_tables(self) -> None:
         """Make the tables of a new SQLite file before the transaction of a view locks the file."""

@@ -20,36 +20,33 @@ from horae.contrib.behind_wsgi import EVENTS, NO_EVENTS, AsgiLoop
 FOUND: Final = "horae.user"
 
 
-class WsgiInterface:
-    """An ASGI application called by WSGI, on an event loop in a thread of its own."""
+def user_of_view(request: Request) -> Actor | None:
+    """Return the user that the view has found: `authenticate` of the API."""
+    found: Actor | None = request.scope.get(FOUND)
+    return found
 
-    def __init__(
-        self, asgi: LazyInterface, user: Callable[[], Actor | str | None] | None, max_body: int
-    ) -> None:
-        self._asgi, self._user = asgi, user
-        self.max_body = max_body
-        self._loop = AsgiLoop()
 
-    @staticmethod
-    def actor(request: Request) -> Actor | None:
-        """Return the user that the view has found: `authenticate` of the API."""
-        found: Actor | None = request.scope.get(FOUND)
-        return found
+def mount(
+    app: Flask,
+    asgi: LazyInterface,
+    path: str,
+    user: Callable[[], Actor | str | None] | None,
+    max_body: int,
+) -> None:
+    """Answer all requests below `path` by an ASGI application, on an event loop in a thread of its
+    own.
+    """
+    loop = AsgiLoop()
+    mounted_at = path.encode().decode("latin-1")  # as WSGI has it
 
-    def answer(self, environ: Any, start_response: Any) -> Iterable[bytes]:
-        """Answer a request, as a WSGI application; called in the context of the request."""
-        found = None if self._user is None else actor_of(self._user(), "user= of init_app")
+    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:
+        found = None if user is None else actor_of(user(), "user= of init_app")
 
         async def with_user(scope: Scope, receive: Receive, send: Send) -> None:
             scope[FOUND] = found
-            await self._asgi(scope, receive, send)
+            await asgi(scope, receive, send)
 
-        return self._loop.answer(with_user, environ, start_response, max_body=self.max_body)
-
-
-def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
-    """Answer all requests below `path` by the interface."""
-    mounted_at = path.encode().decode("latin-1")  # as WSGI has it
+        return loop.answer(with_user, environ, start_response, max_body=max_body)
 
     def view(rest: str = "") -> BaseResponse:
         if f"/{rest}" == EVENTS:
@@ -61,10 +58,10 @@ def interface_view(app: Flask, interface: WsgiInterface, path: str) -> None:
             "PATH_INFO": given["PATH_INFO"].removeprefix(mounted_at),
             # A hook may have read the body, and Flask has kept it then.
             "wsgi.input": request.stream
-            if length is None or length > interface.max_body
+            if length is None or length > max_body
             else BytesIO(request.get_data()),
         }
-        return Response.from_app(interface.answer, environ)
+        return Response.from_app(answer, environ)
 
     for rule in (f"{path}/", f"{path}/<path:rest>"):
         app.add_url_rule(rule, "horae", view, methods=(*DECLARED, "HEAD", "OPTIONS"))
