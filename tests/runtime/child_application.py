@@ -90,6 +90,12 @@ def wait_for_file(path: str) -> int:
 
 
 @horae.job(isolation="process")
+def run_on(begun: str) -> None:
+    Path(begun).touch()
+    time.sleep(60)
+
+
+@horae.job(isolation="process")
 def log_lines(count: int) -> None:
     log = logging.getLogger("shop.child")
     log.setLevel(logging.INFO)

@@ -36,7 +36,7 @@ from tests.harness.applications import attempts_of, url_of
 from tests.harness.nodes import running_node, until, until_set, until_state
 from tests.harness.waiting import PATIENCE
 from tests.runtime import child_application
-from tests.runtime.child_application import HOW, NOTE, grow, told, told_later, wait_for_file
+from tests.runtime.child_application import HOW, NOTE, grow, run_on, told, told_later, wait_for_file
 from tests.runtime.executor_under_test import NODE, Declared, ExecutorUnderTest, is_gone
 
 pytestmark = [pytest.mark.one_database, pytest.mark.slow]
@@ -414,6 +414,21 @@ class TestNodes:
         left = horae.jobs.get(job.id)
         assert (left.state, left.attempt, left.node_id) == ("pending", 0, None)
         assert attempts_of(horae, job.id) == []
+
+    async def test_no_child_is_started_ahead_by_a_node_that_stops(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        children = list[ChildProcess]()
+
+        def start_and_keep(*arguments: Any) -> ChildProcess:
+            children.append(start_child(*arguments))
+            return children[-1]
+
+        monkeypatch.setattr(process, "start_child", start_and_keep)
+        async with running_node(horae, processes=1, grace=timedelta(0), timing=SHORT):
+            await horae.aio.jobs.start(run_on, begun=str(tmp_path / "begun"))
+            await until((tmp_path / "begun").exists)
+        assert len(children) == 1
 
     async def test_jobs_wait_for_a_machine_that_can_start_processes_again(
         self, horae: Horae, monkeypatch: pytest.MonkeyPatch

@@ -43,7 +43,11 @@ class Executors:
             return self._processes
         return self._loop if job_type.is_async else self.threads
 
+    def close_processes(self) -> None:
+        """End idle child processes now, and busy ones after their bodies; start none ahead."""
+        self._processes.close()
+
     def close(self) -> None:
-        """Release idle threads and processes; bodies that ignore orders end with the process."""
-        for executor in (self._loop, self.threads, self._processes):
-            executor.close()
+        """Release idle threads; bodies that ignore orders end with the process."""
+        self._loop.close()
+        self.threads.close()

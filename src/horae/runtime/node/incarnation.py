@@ -319,6 +319,7 @@ class Incarnation(BuiltAnewInChild):
         self._end_at = self._loop.time() + grace + self._timing.shutdown.after_grace
         self._controller.stop()
         self._worker.stop()
+        self._executors.close_processes()
         timing = self._timing.shutdown
         shutdown = Shutdown(
             self.id, self._worker, self._settler, self._run_monitor, self.signals, timing
