@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from inspect import Parameter
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, get_type_hints
 
 import typer
@@ -54,16 +53,7 @@ class Selection(TypedDict):
 
 def with_selection(command: Command) -> Command:
     """Replace the `**selection` of a command by the options of `Selection`."""
-    added = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=False if kind.__origin__ is bool else None,
-            annotation=kind,
-        )
-        for name, kind in get_type_hints(Selection, include_extras=True).items()
-    ]
-    return replace_catch_all(command, added)
+    return replace_catch_all(command, get_type_hints(Selection, include_extras=True))
 
 
 def filter_of(

@@ -46,27 +46,35 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
         raise typer.Exit(answer.exit_code)
 
 
+def printed(command: Callable[..., Answer]) -> Callable[..., None]:
+    """Make a command of a function: it has the option `--json` as well, and prints the answer."""
+
+    @functools.wraps(command)
+    def call(*, as_json: bool, **given: Any) -> None:
+        print_answer(command(**given), as_json=as_json)
+
+    own = inspect.signature(command).parameters.values()
+    last = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+    call.__signature__ = inspect.Signature([*own, last])  # type: ignore[attr-defined]
+    return call
+
+
 def on_database(
     command: Callable[..., Answer], *, needs_application: bool = False
 ) -> Callable[..., None]:
-    """Make a command of a function of the application, which is opened on an existing database.
+    """Make a printed command of a function of the application, opened on an existing database."""
 
-    The command has the option `--json` besides the parameters of the function.
-    """
-    _, *own = inspect.signature(command).parameters.values()
-
-    def call(context: typer.Context, *, as_json: bool, **given: Any) -> None:
+    @functools.wraps(command)
+    def call(context: typer.Context, **given: Any) -> Answer:
         if needs_application:
             _ = target_of(context).application
         with opened(context) as horae:
-            answer = command(horae, **given)
-        print_answer(answer, as_json=as_json)
+            return command(horae, **given)
 
+    _, *own = inspect.signature(command).parameters.values()
     first = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    last = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
-    call.__signature__ = inspect.Signature([first, *own, last])  # type: ignore[attr-defined]
-    call.__name__, call.__doc__ = command.__name__, command.__doc__
-    return call
+    call.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+    return printed(call)
 
 
 on_application = functools.partial(on_database, needs_application=True)

@@ -1,7 +1,7 @@
 """Options that several commands share, and how a list of them becomes part of a signature."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, TypeVar
 
@@ -71,14 +71,24 @@ def whose(owner: str | None) -> Whose:
 
 
 def replace_catch_all(
-    command: Command, added: Sequence[Parameter], first: int | None = None
+    command: Command, added: Mapping[str, Any], first: int | None = None
 ) -> Command:
     """Put options in the place of a command's last parameter, `**options`, which receives them.
 
-    The help lists them from the position `first` on; None: after the command's own.
+    `added`: their annotations by name; an option that is not given is None, a flag False. The help
+    lists them from the position `first` on; None: after the command's own.
     """
     *own, catch_all = inspect.signature(command).parameters.values()
-    first = len(own) if first is None else first
-    command.__signature__ = inspect.Signature([*own[:first], *added, *own[first:]])  # type: ignore[attr-defined]
+    place = len(own) if first is None else first
+    own[place:place] = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if kind.__origin__ is bool else None,
+            annotation=kind,
+        )
+        for name, kind in added.items()
+    ]
+    command.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     del command.__annotations__[catch_all.name]
     return command

@@ -57,12 +57,10 @@ def with_schedule_options(command: Command) -> Command:
     """Replace the `**options` of a command by the options of a schedule, each None unless it is
     given.
     """
-    added: list[Parameter] = []
-    for name, option in OPTIONS.items():
-        kind: Any = Annotated[
-            option.kind | None, typer.Option(metavar=option.metavar, help=option.help)
-        ]
-        added.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
+    added = {
+        name: Annotated[option.kind | None, typer.Option(metavar=option.metavar, help=option.help)]
+        for name, option in OPTIONS.items()
+    }
     own = inspect.signature(command).parameters.values()
     positional = sum(parameter.kind is not Parameter.KEYWORD_ONLY for parameter in own) - 1
     return replace_catch_all(command, added, positional)

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from inspect import Parameter
 from typing import Annotated, Any, Final
 
 import typer
@@ -27,16 +26,13 @@ _READERS: Final[Mapping[TextForm, Callable[[str, str], Any]]] = {
 
 def with_start_options(command: Command) -> Command:
     """Give a command a flag for each option of a start, after its parameter `params`."""
-    added: list[Parameter] = []
-    for name, option in OPTIONS.items():
-        kind = _KINDS.get(option.form, str)
-        shown = typer.Option(metavar=option.metavar, help=option.help, min=option.least)
-        annotation: Any = Annotated[kind | None, shown]
-        added.append(
-            Parameter(
-                option.flag or name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-            )
-        )
+    added = {
+        option.flag or name: Annotated[
+            _KINDS.get(option.form, str) | None,
+            typer.Option(metavar=option.metavar, help=option.help, min=option.least),
+        ]
+        for name, option in OPTIONS.items()
+    }
     own = list(inspect.signature(command).parameters)
     return replace_catch_all(command, added, own.index("params") + 1)
 

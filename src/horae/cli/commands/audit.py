@@ -6,11 +6,10 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from horae.cli.command import Answer, print_answer
+from horae.cli.command import Answer, printed
 from horae.cli.context import opened
 from horae.cli.failures import DONE, FAILED, WRONG_CALL, complain
 from horae.cli.moments import parse_moment
-from horae.cli.options import AsJson
 from horae.cli.printing import console, print_table
 from horae.cli.values import duration
 from horae.errors import InvalidRequest
@@ -20,6 +19,7 @@ from horae.storage.operations import database_error_of
 COLUMNS: Final = {"INVARIANT": "invariant.value", "FINDING": "message"}
 
 
+@printed
 def audit(
     context: typer.Context,
     *,
@@ -30,8 +30,7 @@ def audit(
             help="Check only what happened since: 2h, 7d, or an ISO time. [everything kept]",
         ),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Recompute what must always hold from the tables, and print what contradicts it.
 
     Checks that each nominal time has one decision, runs do not overlap, attempts are fenced, ended
@@ -59,8 +58,7 @@ def audit(
 
     names = ("since", "checked", "findings", "not_shown", "notes")
     values = {"ok": report.clean, **{name: getattr(report, name) for name in names}}
-    code = DONE if report.clean else FAILED
-    print_answer(Answer(values, show, code), as_json=as_json)
+    return Answer(values, show, DONE if report.clean else FAILED)
 
 
 def _parse_start(text: str) -> datetime | timedelta:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from horae.app import Horae
-from horae.cli.command import Answer, on_database, print_answer, table
+from horae.cli.command import Answer, on_database, printed, table
 from horae.cli.context import operator, target_of
-from horae.cli.options import Application, AsJson
+from horae.cli.options import Application
 from horae.cli.printing import Columns, print_fields
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules import ring_of
@@ -21,20 +21,18 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the deployment."
 Replicas = Annotated[int, typer.Option(min=0, help="Wanted nodes; 0 stops the schedules.")]
 
 
-def schema(context: typer.Context, app: Application = None, *, as_json: AsJson = False) -> None:
+@printed
+def schema(context: typer.Context, app: Application = None) -> Answer:
     """Print the schedules of an application, as a deployment stores them."""
     horae = target_of(context).chosen(app)
     text = partial(typer.echo, horae.schema, nl=False)
-    print_answer(Answer({"module": horae.module, "schema": horae.schema}, text), as_json=as_json)
+    return Answer({"module": horae.module, "schema": horae.schema}, text)
 
 
+@printed
 def deploy(
-    context: typer.Context,
-    app: Application = None,
-    *,
-    min_replicas: Replicas = 1,
-    as_json: AsJson = False,
-) -> None:
+    context: typer.Context, app: Application = None, *, min_replicas: Replicas = 1
+) -> Answer:
     """Make the schedules of an application the current version of its module.
 
     Also works for a version that was replaced before.
@@ -45,8 +43,7 @@ def deploy(
     horae.close()
     verb = "deployed" if result.changed else "unchanged, already deployed"
     text = f"module {result.deployment.module}: {verb} as {result.deployment.key}"
-    values = {"changed": result.changed, "deployment": result.deployment}
-    print_answer(Answer(values, text), as_json=as_json)
+    return Answer({"changed": result.changed, "deployment": result.deployment}, text)
 
 
 @deployments_app.command("list")

@@ -4,17 +4,16 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from horae.cli.command import Answer, print_answer
+from horae.cli.command import Answer, printed
 from horae.cli.context import target_of
 from horae.cli.failures import DONE, FAILED
 from horae.cli.moments import parse_moment
-from horae.cli.options import Application, AsJson
+from horae.cli.options import Application
 from horae.cli.printing import (
     comparison_values,
     forecast_values,
@@ -26,18 +25,12 @@ from horae.domain.forecast import Forecast, Progress
 from horae.domain.times import load_zone
 from horae.errors import InvalidRequest
 
-
-class Against(StrEnum):
-    """The other side of a comparison."""
-
-    DEPLOYED = "deployed"
-
-
 Start = Annotated[
     str | None, typer.Option(metavar="ISO", help="Start of the period. Default: now.")
 ]
 
 
+@printed
 def forecast(
     context: typer.Context,
     app: Application = None,
@@ -63,7 +56,7 @@ def forecast(
         ),
     ] = None,
     against: Annotated[
-        Against | None,
+        Literal["deployed"] | None,
         typer.Option(
             help=(
                 "Compare with the deployed schedules: list the runs that"
@@ -80,8 +73,7 @@ def forecast(
     no_database: Annotated[
         bool, typer.Option("--no-database", help="Use no measured durations, pauses and changes.")
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Forecast what the schedules of an application will do.
 
     Plans them as nodes do, with the durations that the database has measured: what runs, which
@@ -103,12 +95,10 @@ def forecast(
         found = forecasting.forecast(progress) if against is None else forecasting.changes(progress)
     if isinstance(found, Forecast):
         shown = partial(print_forecast, found, timezone, limit)
-        answer = Answer(forecast_values(found, limit), shown)
-    else:
-        shown = partial(print_comparison, found, timezone, limit)
-        code = FAILED if found.different else DONE
-        answer = Answer(comparison_values(found, limit), shown, code)
-    print_answer(answer, as_json=as_json)
+        return Answer(forecast_values(found, limit), shown)
+    shown = partial(print_comparison, found, timezone, limit)
+    code = FAILED if found.different else DONE
+    return Answer(comparison_values(found, limit), shown, code)
 
 
 def _durations(texts: Sequence[str]) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from horae.cli.command import Answer, print_answer
-from horae.cli.options import AsJson
+from horae.cli.command import Answer, printed
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.migrations import Privileges
@@ -16,6 +15,7 @@ LONGEST_IDENTIFIER = 63
 """Maximum bytes of a name in PostgreSQL, which would silently truncate a longer one."""
 
 
+@printed
 def grants(
     kind: Annotated[
         Privileges, typer.Argument(metavar="KIND", help="enqueue, read-only, worker or web.")
@@ -26,8 +26,7 @@ def grants(
         typer.Option("--to", metavar="ROLE", help="Role of the database that gets the privileges."),
     ],
     schema: Annotated[str, typer.Option(metavar="NAME", help="Schema of the tables.")] = "public",
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Print the privileges that a PostgreSQL role needs, as SQL.
 
     `enqueue` starts jobs and reads nothing of others; `read-only` reads everything and writes
@@ -41,4 +40,4 @@ def grants(
                 f"{quoted(name)} is no name in PostgreSQL: expected 1 to {LONGEST_IDENTIFIER} bytes"
             )
     sql = statements(kind, role, schema)
-    print_answer(Answer({"sql": sql}, partial(typer.echo, sql, nl=False)), as_json=as_json)
+    return Answer({"sql": sql}, partial(typer.echo, sql, nl=False))

@@ -1,13 +1,13 @@
 """`horae migrate`: creates, upgrades and downgrades the tables of the database."""
 
 from contextlib import closing
+from functools import partial
 from typing import Annotated
 
 import typer
 
+from horae.cli.command import Answer, printed
 from horae.cli.context import target_of
-from horae.cli.options import AsJson
-from horae.cli.printing import print_json
 from horae.storage.engine import Database, normalised, shown
 from horae.storage.migrations import BASE, runner
 
@@ -30,19 +30,20 @@ Start = Annotated[
 
 
 @migrate_app.command()
+@printed
 def up(
     context: typer.Context,
     revision: Annotated[str, typer.Argument(help="Revision to upgrade to.")] = "head",
     *,
     sql: AsSql = False,
     start: Start = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Create or upgrade the tables. Idempotent."""
-    migrate(context, revision, up=True, sql=sql, start=start, as_json=as_json)
+    return migrate(context, revision, up=True, sql=sql, start=start)
 
 
 @migrate_app.command()
+@printed
 def down(
     context: typer.Context,
     revision: Annotated[
@@ -51,17 +52,17 @@ def down(
     *,
     sql: AsSql = False,
     start: Start = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Downgrade to an older revision; drops what newer ones added, with its data."""
-    migrate(context, revision, up=False, sql=sql, start=start, as_json=as_json)
+    return migrate(context, revision, up=False, sql=sql, start=start)
 
 
 @migrate_app.command()
-def status(context: typer.Context, *, as_json: AsJson = False) -> None:
+@printed
+def status(context: typer.Context) -> Answer:
     """Show the revision of the database and pending migrations; changes nothing."""
     with closing(Database(url_of(context))) as opened:
-        print_status(opened, as_json=as_json)
+        return status_of(opened)
 
 
 def url_of(context: typer.Context) -> str:
@@ -70,15 +71,9 @@ def url_of(context: typer.Context) -> str:
 
 
 def migrate(
-    context: typer.Context,
-    revision: str,
-    *,
-    up: bool,
-    sql: bool,
-    start: str | None,
-    as_json: bool,
-) -> None:
-    """Migrate the database to a revision and print its status, or print the needed statements.
+    context: typer.Context, revision: str, *, up: bool, sql: bool, start: str | None
+) -> Answer:
+    """Migrate the database to a revision and return its status, or return the needed statements.
 
     `start`: the revision from which the statements lead; None: that of the database.
     """
@@ -86,11 +81,10 @@ def migrate(
     if sql:
         dialect = normalised(database).get_backend_name()
         statements = runner.sql(dialect, start=start or current(database), end=revision, up=up)
-        print_json({"sql": statements}) if as_json else typer.echo(statements, nl=False)
-        return
+        return Answer({"sql": statements}, partial(typer.echo, statements, nl=False))
     with closing(Database(database)) as opened:
         (runner.upgrade if up else runner.downgrade)(opened, revision)
-        print_status(opened, as_json=as_json)
+        return status_of(opened)
 
 
 def current(database: str) -> str:
@@ -102,20 +96,19 @@ def current(database: str) -> str:
         return found.current or BASE
 
 
-def print_status(database: Database, *, as_json: bool) -> None:
-    """Print which database this is, its revision and what to do next."""
+def status_of(database: Database) -> Answer:
+    """Say which database this is, its revision and what to do next."""
     found = runner.status(database)
-    if as_json:
-        print_json(found)
-        return
-    typer.echo(f"database: {shown(database.url)}")
-    typer.echo(f"revision: {found.current or 'none'}")
-    typer.echo(f"head:     {found.head}")
     if found.ahead and found.usable:
-        typer.echo("Migrated by a newer version; the tables are compatible with this one.")
+        advice = "Migrated by a newer version; the tables are compatible with this one."
     elif found.ahead:
-        typer.echo("The database was migrated by a newer version: upgrade Horae.")
+        advice = "The database was migrated by a newer version: upgrade Horae."
     elif found.pending:
-        typer.echo(f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`.")
+        advice = f"pending:  {', '.join(found.pending)}\nRun `horae migrate up`."
     else:
-        typer.echo("Up to date.")
+        advice = "Up to date."
+    return Answer(
+        found,
+        f"database: {shown(database.url)}\nrevision: {found.current or 'none'}\n"
+        f"head:     {found.head}\n{advice}",
+    )

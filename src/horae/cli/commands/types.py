@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from horae.cli.command import print_answer, table
+from horae.cli.command import Answer, printed, table
 from horae.cli.context import target_of
-from horae.cli.options import AsJson
-from horae.cli.printing import Columns, brief, print_fields, print_json, print_table
+from horae.cli.printing import Columns, brief, print_fields, print_table
 from horae.types import TYPE_OPTIONS, JobType
 from horae.types.documentation import declared_by, description_of, parameters_schema
 
@@ -16,7 +15,8 @@ types_app = typer.Typer()
 
 
 @types_app.command("list")
-def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
+@printed
+def list_types(context: typer.Context) -> Answer:
     """List the job types that the application declares."""
     found = [as_values(job_type) for job_type in target_of(context).application.registry]
     columns: Columns = {
@@ -29,28 +29,18 @@ def list_types(context: typer.Context, *, as_json: AsJson = False) -> None:
         "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
     }
     empty = "The application declares no job types."
-    print_answer(table("types", found, columns, empty=empty), as_json=as_json)
+    return table("types", found, columns, empty=empty)
 
 
 @types_app.command()
+@printed
 def show(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="TYPE", help="The name of a job type.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show one job type: its options and its parameters."""
     kind = as_values(target_of(context).application.registry.get(name))
-    if as_json:
-        print_json(kind)
-        return
-    print_fields(
-        (field.replace("_", " "), text_of(field, value))
-        for field, value in kind.items()
-        if field != "parameters"
-    )
     required = kind["parameters"].get("required", [])
-    typer.echo()
     columns: Columns = {
         "PARAMETER": itemgetter(0),
         "TYPE": lambda item: " or ".join(
@@ -59,9 +49,18 @@ def show(
         ),
         "DEFAULT": lambda item: "required" if item[0] in required else repr(item[1].get("default")),
     }
-    print_table(
-        columns, kind["parameters"].get("properties", {}).items(), empty="It has no parameters."
-    )
+
+    def show_all() -> None:
+        print_fields(
+            (field.replace("_", " "), text_of(field, value))
+            for field, value in kind.items()
+            if field != "parameters"
+        )
+        typer.echo()
+        parameters = kind["parameters"].get("properties", {}).items()
+        print_table(columns, parameters, empty="It has no parameters.")
+
+    return Answer(kind, show_all)
 
 
 def as_values(job_type: JobType[Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from horae.app import Horae
 from horae.cli.command import Answer, print_answer
 from horae.cli.commands.jobs.following import POLL_INTERVAL
 from horae.cli.context import opened
-from horae.cli.escaping import printable
+from horae.cli.escaping import indented, printable
 from horae.cli.options import AsJson, JobId, Owner, whose
 from horae.domain.jobs import LogLine, level_name
 
@@ -44,10 +44,10 @@ def logs(
             if line.dropped:
                 text = f"… {line.dropped} lines were not kept …"
             else:
-                message = "\n    ".join(printable(part) for part in line.message.split("\n"))
                 text = (
                     f"{line.at:%Y-%m-%d %H:%M:%S.%f} [{line.attempt}]"
-                    f" {level_name(line.level).upper()} {printable(line.logger)}: {message}"
+                    f" {level_name(line.level).upper()} {printable(line.logger)}:"
+                    f" {indented(line.message)}"
                 )
             print_answer(Answer(values_of(line), text), as_json=as_json)
             none = False
