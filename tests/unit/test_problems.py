@@ -11,12 +11,12 @@ from horae.client.doctor import (
     MOST_OF_A_KIND,
     About,
     Deed,
-    Finding,
     Level,
     Noun,
     late_queue_findings,
     lost_findings,
     missed_findings,
+    problem,
     together,
 )
 from horae.client.doctor.finding import NAMED
@@ -169,10 +169,10 @@ def test_unreadable_rows_are_counted_by_table() -> None:
 
 def test_many_problems_of_a_kind_are_one() -> None:
     many = [
-        Finding("work", Level.PROBLEM, f"m{number}", "advice", "queue_unserved")
+        problem("work", f"m{number}", "advice", "queue_unserved")
         for number in range(MOST_OF_A_KIND + 1)
     ]
-    other = Finding("nodes", Level.PROBLEM, "n", "advice", "no_worker")
+    other = problem("nodes", "n", "advice", "no_worker")
     found = together([*many, other])
     assert [each.kind for each in found] == ["queue_unserved", "no_worker"]
     assert found[0].message == f"m0; m1; m2; m3; m4; and {MOST_OF_A_KIND + 1 - NAMED} more"

@@ -67,76 +67,47 @@ def check_connection(database: Database) -> Finding:
     )
 
 
-def check_migrations(database: Database) -> Finding:
-    """Check that the tables have the version of this program."""
-    return migrations_finding(runner.status(database), owned=database.is_file)
-
-
 def migrations_finding(status: MigrationStatus, *, owned: bool) -> Finding:
     """Return the finding about the tables' version.
 
     `owned`: the database is a file that the program migrates by itself.
     """
-    if status.ahead and status.usable:
-        return warning(
-            "migrations",
-            Sentence(
-                f"a newer version has migrated the database (revision {status.current}; this"
-                f" program knows {status.head}), and its tables are compatible with this program",
-                SentenceCode.SCHEMA_NEWER,
-                current=status.current,
-                known=status.head,
-                compatible=True,
-            ),
-            Sentence(
+    if status.ahead:
+        fits = ", and its tables are compatible with this program" if status.usable else ""
+        newer = Sentence(
+            f"a newer version has migrated the database (revision {status.current}; this program"
+            f" knows {status.head}){fits}",
+            SentenceCode.SCHEMA_NEWER,
+            current=status.current,
+            known=status.head,
+            compatible=status.usable,
+        )
+        if status.usable:
+            replace = Sentence(
                 "Replace this program by the newer version when convenient.",
                 SentenceCode.DO_REPLACE_PROGRAM,
-            ),
-            kind="schema_newer",
-        )
-    if status.ahead:
-        return problem(
-            "migrations",
-            Sentence(
-                f"a newer version has migrated the database (revision {status.current}; this"
-                f" program knows {status.head})",
-                SentenceCode.SCHEMA_NEWER,
-                current=status.current,
-                known=status.head,
-                compatible=False,
-            ),
-            Sentence("Upgrade this program.", SentenceCode.DO_UPGRADE_PROGRAM),
-            kind="schema_newer",
-        )
+            )
+            return warning("migrations", newer, replace, kind="schema_newer")
+        upgrade = Sentence("Upgrade this program.", SentenceCode.DO_UPGRADE_PROGRAM)
+        return problem("migrations", newer, upgrade, kind="schema_newer")
     if not status.pending:
         return ok("migrations", f"at revision {status.current}, the newest")
-    if owned:
-        return warning(
-            "migrations",
-            Sentence(
-                f"revision {', '.join(status.pending)} is pending",
-                SentenceCode.SCHEMA_OLD,
-                pending=list(status.pending),
-                refused=False,
-            ),
-            Sentence(
-                "No action needed: the next start migrates a SQLite file. To migrate it now, run"
-                " `horae migrate up`.",
-                SentenceCode.DO_MIGRATE_FILE,
-            ),
-            kind="schema_old",
-        )
-    return problem(
-        "migrations",
-        Sentence(
-            f"revision {', '.join(status.pending)} is pending, so nodes refuse to start",
-            SentenceCode.SCHEMA_OLD,
-            pending=list(status.pending),
-            refused=True,
-        ),
-        Sentence("Run `horae migrate up`.", SentenceCode.DO_MIGRATE),
-        kind="schema_old",
+    old = Sentence(
+        f"revision {', '.join(status.pending)} is pending"
+        f"{'' if owned else ', so nodes refuse to start'}",
+        SentenceCode.SCHEMA_OLD,
+        pending=list(status.pending),
+        refused=not owned,
     )
+    if owned:
+        wait = Sentence(
+            "No action needed: the next start migrates a SQLite file. To migrate it now, run"
+            " `horae migrate up`.",
+            SentenceCode.DO_MIGRATE_FILE,
+        )
+        return warning("migrations", old, wait, kind="schema_old")
+    migrate = Sentence("Run `horae migrate up`.", SentenceCode.DO_MIGRATE)
+    return problem("migrations", old, migrate, kind="schema_old")
 
 
 def check_schema(database: Database) -> Iterator[Finding]:
@@ -244,7 +215,7 @@ def first_checks(database: Database) -> Iterator[Finding]:
     connection = check_connection(database)
     yield connection
     if connection.level is Level.OK:
-        migrations = check_migrations(database)
+        migrations = migrations_finding(runner.status(database), owned=database.is_file)
         yield migrations
         if migrations.level is Level.PROBLEM and not database.is_file:
             yield from check_schema(database)

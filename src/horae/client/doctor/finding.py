@@ -1,13 +1,12 @@
 """The result of a check of `horae doctor`, and the limits beyond which it reports something."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
-from typing import Final, TypedDict
-
-from typing_extensions import Unpack
+from typing import Final
 
 from horae.sentences import Sentence, SentenceCode
 
@@ -91,16 +90,6 @@ class Counted:
     query: str
 
 
-class Details(TypedDict, total=False):
-    """What a finding may say in fields of its own, as in `Finding`."""
-
-    kind: str
-    since: datetime | timedelta | None
-    about: About
-    counted: Counted
-    deeds: tuple[Deed, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One line of the report: what was checked, the result and its meaning, and what to do about
@@ -112,7 +101,7 @@ class Finding:
     """
 
     check: str
-    level: Level
+    level: Level = field(kw_only=True)
     message: str
     advice: str | None = None
     kind: str = ""
@@ -126,19 +115,9 @@ class Finding:
         return now - self.since if isinstance(self.since, timedelta) else self.since
 
 
-def ok(check: str, message: str, advice: str | None = None) -> Finding:
-    """Return a finding without a problem; `advice`: how to improve it."""
-    return Finding(check, Level.OK, message, advice)
-
-
-def warning(check: str, message: str, advice: str, **details: Unpack[Details]) -> Finding:
-    """Return a warning."""
-    return Finding(check, Level.WARNING, message, advice, **details)
-
-
-def problem(check: str, message: str, advice: str, **details: Unpack[Details]) -> Finding:
-    """Return a problem."""
-    return Finding(check, Level.PROBLEM, message, advice, **details)
+ok = partial(Finding, level=Level.OK)
+warning = partial(Finding, level=Level.WARNING)
+problem = partial(Finding, level=Level.PROBLEM)
 
 
 def together(findings: Sequence[Finding]) -> list[Finding]:
@@ -149,8 +128,10 @@ def together(findings: Sequence[Finding]) -> list[Finding]:
         if len(same) <= MOST_OF_A_KIND:
             found += same
             continue
-        message = first_of(same)
-        found.append(Finding(same[0].check, same[0].level, message, same[0].advice, same[0].kind))
+        first = same[0]
+        found.append(
+            Finding(first.check, first_of(same), first.advice, first.kind, level=first.level)
+        )
     return found
 
 

@@ -8,7 +8,6 @@ from horae.client.doctor.finding import (
     About,
     Counted,
     Deed,
-    Details,
     Finding,
     Noun,
     ok,
@@ -206,8 +205,9 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
     """Report due jobs that a backend runs, but about which no message was sent in time."""
     for work in waiting:
         if work.queue not in paused and work.oldest >= UNSENT_AFTER:
-            yield problem(
-                "work",
+            yield _work_problem(
+                work,
+                "work_unsent",
                 Sentence(
                     f"{_describe(work)}: a backend runs them, and no node has sent it a message",
                     SentenceCode.WORK_UNSENT,
@@ -218,7 +218,6 @@ def unsent_findings(waiting: Sequence[DueWork], paused: Collection[str]) -> Iter
                     " check its broker.",
                     SentenceCode.DO_CHECK_BROKER,
                 ),
-                **_of_work("work_unsent", work),
             )
 
 
@@ -296,27 +295,28 @@ def left_findings(left: Sequence[LeftoverJobs], alive: Sequence[NodeView]) -> It
 def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection[str]) -> Finding:
     what = _describe(work, awaited=work.awaited)
     if not alive:
-        return problem(
-            "work",
+        return _work_problem(
+            work,
+            "no_worker",
             Sentence(f"{what}, and no node runs", SentenceCode.WORK_WITHOUT_NODE, work=what),
             START_NODE,
-            **_of_work("no_worker", work),
         )
     if not any(view.is_worker for view in alive):
-        return problem(
-            "work",
+        return _work_problem(
+            work,
+            "no_worker",
             Sentence(
                 f"{what}, and no node runs jobs: none has the role worker",
                 SentenceCode.WORK_WITHOUT_WORKER,
                 work=what,
             ),
             START_WORKER,
-            **_of_work("no_worker", work),
         )
     if not any(view.knows(work.type) for view in alive):
         known_here = work.type in known
-        return problem(
-            "work",
+        return _work_problem(
+            work,
+            "type_unknown",
             Sentence(
                 f"{what}: no live node knows this type"
                 f"{', but this application does' if known_here else ''}",
@@ -329,10 +329,10 @@ def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection
                 " gone.",
                 SentenceCode.DO_RUN_DECLARING_NODE,
             ),
-            **_of_work("type_unknown", work),
         )
-    return problem(
-        "work",
+    return _work_problem(
+        work,
+        "queue_unserved",
         Sentence(
             f"{what}: no live node that knows the type serves this queue",
             SentenceCode.WORK_QUEUE_UNSERVED,
@@ -343,7 +343,6 @@ def _report_unserved(work: DueWork, alive: Sequence[NodeView], known: Collection
             SentenceCode.DO_SERVE_QUEUE,
             queue=work.queue,
         ),
-        **_of_work("queue_unserved", work),
     )
 
 
@@ -359,8 +358,11 @@ def pending_query(*, queue: str, type_: str | None = None) -> str:
     return " ".join(terms if type_ is None else [*terms, written_term(Field.TYPE, type_)])
 
 
-def _of_work(kind: str, work: DueWork) -> Details:
-    return Details(
+def _work_problem(work: DueWork, kind: str, message: Sentence, advice: Sentence) -> Finding:
+    return problem(
+        "work",
+        message,
+        advice,
         kind=kind,
         since=timedelta(seconds=work.oldest),
         about=About(Noun.QUEUE, work.queue),
@@ -400,37 +402,31 @@ def _report_dead(view: NodeView, cause: str, *, rescued: bool) -> Finding:
         "cause": cause,
         "jobs": view.running,
     }
-    what = Sentence(text, SentenceCode.NODE_DEAD, **values)
-    details = Details(kind="node_dead", about=About(Noun.NODE, view.name, view.id))
-    if view.lock_key is not None:  # a node without a session lock writes no heartbeats
-        details["since"] = view.heartbeat_at
+    report, what = warning, Sentence(text, SentenceCode.NODE_DEAD, **values)
     if rescued:
-        return warning(
-            "nodes",
-            what,
-            Sentence(
-                "No action needed: a live node takes over its jobs within seconds.",
-                SentenceCode.DO_NOTHING_JOBS_MOVE,
-            ),
-            **details,
+        advice = Sentence(
+            "No action needed: a live node takes over its jobs within seconds.",
+            SentenceCode.DO_NOTHING_JOBS_MOVE,
         )
-    if view.running:
-        return problem(
-            "nodes",
+    elif view.running:
+        report, what = (
+            problem,
             Sentence(
-                f"{text}, and no live node rescues them",
-                SentenceCode.NODE_DEAD_UNRESCUED,
-                **values,
+                f"{text}, and no live node rescues them", SentenceCode.NODE_DEAD_UNRESCUED, **values
             ),
-            Sentence("Start a node: `horae run module:attribute`.", SentenceCode.DO_START_NODE),
-            **details,
         )
-    return warning(
-        "nodes",
-        what,
-        Sentence(
+        advice = Sentence("Start a node: `horae run module:attribute`.", SentenceCode.DO_START_NODE)
+    else:
+        advice = Sentence(
             "No action needed: the next node that starts removes it from the list.",
             SentenceCode.DO_NOTHING_ROW_GOES,
-        ),
-        **details,
+        )
+    return report(
+        "nodes",
+        what,
+        advice,
+        kind="node_dead",
+        # A node without a session lock writes no heartbeats.
+        since=None if view.lock_key is None else view.heartbeat_at,
+        about=About(Noun.NODE, view.name, view.id),
     )
