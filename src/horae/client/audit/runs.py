@@ -11,6 +11,7 @@ from horae.client.audit.jobs import attempts_of
 from horae.client.audit.known_rules import KnownRules
 from horae.domain.jobs import AttemptOutcome, JobState
 from horae.domain.schedules import Overlap
+from horae.storage.engine import LATEST
 
 CRASH_SLACK: Final = timedelta(milliseconds=100)
 """Longest time between the end of an attempt and that of its job, if the attempt ended the job."""
@@ -51,112 +52,82 @@ class Runs:
         """Return how many runs the statistics must have counted."""
         return self.open + self.finished + self.failed + self.crashed + self.perhaps
 
-
-@dataclass
-class RunCheck:
-    """The check of the runs of one schedule."""
-
-    row: Any
-    rules: KnownRules
-    audit: Audit
-
-    def check(self, rows: Iterable[Any]) -> Runs:
-        """Check that runs do not overlap, in the order of their jobs, and count them."""
-        runs = Runs()
-        latest: Any = None
-        latest_end: tuple[datetime, int] | None = None
-        unsuccessful: set[int] = set()
-        for _, grouped in groupby(rows, key=lambda row: row.id):
-            found = list(grouped)
-            job, attempts = found[0], attempts_of(found)
-            self._count(runs, job, attempts)
-            if job.retry_of is None:
-                runs.jobs += 1
-            elif job.retry_of in unsuccessful:
-                runs.retries.add(job.id)
-            if job.state in (JobState.FAILED, JobState.CANCELLED):
-                unsuccessful.add(job.id)
-            rules = self.rules.at(job.created_at)
-            excludes_others = rules is not None and rules.overlap is not Overlap.ALLOW_ALL
-            if excludes_others and (job.finished_at is None or job.finished_at >= self.audit.since):
-                if latest is not None and job.created_at < _end(latest):
-                    when = (
-                        "has not ended"
-                        if latest.finished_at is None
-                        else f"ended at {show(latest.finished_at)}"
-                    )
-                    self._add(
-                        job,
-                        f"it was created at {show(job.created_at)}, but job {latest.id} {when}",
-                    )
-                if latest_end and attempts and attempts[0].its_start < latest_end[0]:
-                    self._add(
-                        job,
-                        f"its body began at {show(attempts[0].its_start)}, before job"
-                        f" {latest_end[1]} had ended",
-                    )
-            latest = job if latest is None or _end(job) >= _end(latest) else latest
-            if attempts:
-                latest_end = max(
-                    (attempts[-1].its_end, job.id), latest_end or (attempts[-1].its_end, job.id)
-                )
-        return runs
-
-    def _count(self, runs: Runs, job: Any, attempts: Sequence[Any]) -> None:
+    def count(self, job: Any, attempts: Sequence[Any], awaited: int | None) -> None:
+        """Count a job. `awaited`: that of the run for whose end the schedule waits."""
         end: datetime | None = job.finished_at
         if end is None or job.node_id is not None:
-            runs.open += 1
+            self.open += 1
             return
-        runs.unreported |= job.id == self.row.run_token
-        counted = runs.counted
-        self._count_ended(runs, job, attempts, end)
-        if runs.counted > counted and job.started_at is not None:
-            runs.last_start = max(job.started_at, runs.last_start or job.started_at)
-            runs.stopped |= attempts[-1].its_outcome in {
-                AttemptOutcome.CANCELLED,
-                AttemptOutcome.TIMED_OUT,
-            }
-
-    def _count_ended(self, runs: Runs, job: Any, attempts: Sequence[Any], end: datetime) -> None:
-        runs.last_end = max(end, runs.last_end or end)
-        if not attempts:
-            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
-            return
-        began = end if job.started_at is None else job.started_at
-        took = max(end - began, _NO_TIME)
-        if job.state == JobState.FINISHED:
-            runs.finished += 1
-            runs.success_time += took
-        elif job.state == JobState.FAILED and attempts[-1].its_outcome == AttemptOutcome.CRASHED:
-            by_it = _has_ended(attempts[-1], job, end)
-            runs.crashed += by_it
-            runs.perhaps += not by_it
-        elif attempts[-1].its_outcome == AttemptOutcome.INTERRUPTED and _has_ended(
-            attempts[-1], job, end
+        self.unreported |= job.id == awaited
+        self.last_end = max(end, self.last_end or end)
+        last: Any = attempts[-1] if attempts else None
+        # Whether the last attempt ended its job, which nothing else ended later.
+        by_it = (
+            last is not None and last.its_lease == job.lease and end - last.its_end <= CRASH_SLACK
+        )
+        is_finished = job.state == JobState.FINISHED
+        if last is None or (
+            by_it and last.its_outcome == AttemptOutcome.INTERRUPTED and not is_finished
         ):
-            # The run was stopped with its node, and not repeated.
-            runs.last_uncounted_end = max(end, runs.last_uncounted_end or end)
+            self.last_uncounted_end = max(end, self.last_uncounted_end or end)
+            return
+        took = max(end - (job.started_at or end), _NO_TIME)
+        if is_finished:
+            self.finished += 1
+            self.success_time += took
+        elif job.state == JobState.FAILED and last.its_outcome == AttemptOutcome.CRASHED:
+            self.crashed += by_it
+            self.perhaps += not by_it
         else:
-            runs.failed += 1
-            runs.failure_time += took
+            self.failed += 1
+            self.failure_time += took
+        if job.started_at is not None:
+            self.last_start = max(job.started_at, self.last_start or job.started_at)
+            self.stopped |= last.its_outcome in {AttemptOutcome.CANCELLED, AttemptOutcome.TIMED_OUT}
 
-    def _add(self, job: Any, message: str) -> None:
-        self.audit.add(
+
+def check(row: Any, rules: KnownRules, jobs: Iterable[Any], audit: Audit) -> Runs:
+    """Check that the runs of a schedule do not overlap, and count them. `jobs`: in order."""
+
+    def add(job: Any, message: str) -> None:
+        audit.add(
             Invariant.OVERLAP,
-            f"schedule {self.row.id} ({self.row.name}), job {job.id}: {message}",
+            f"schedule {row.id} ({row.name}), job {job.id}: {message}",
             job=job.id,
-            schedule=self.row.id,
+            schedule=row.id,
         )
 
-
-def _has_ended(attempt: Any, job: Any, end: datetime) -> bool:
-    """Return whether an attempt ended its job, which was not ended by something else later."""
-    return bool(attempt.its_lease == job.lease and end - attempt.its_end <= CRASH_SLACK)
-
-
-def _end(job: Any) -> datetime:
-    return (
-        datetime.max.replace(tzinfo=job.created_at.tzinfo)
-        if job.finished_at is None
-        else job.finished_at
-    )
+    runs = Runs()
+    latest: Any = None
+    latest_end: tuple[datetime, int] | None = None
+    unsuccessful: set[int] = set()
+    for _, grouped in groupby(jobs, key=lambda job: job.id):
+        found = list(grouped)
+        job, attempts = found[0], attempts_of(found)
+        runs.count(job, attempts, row.run_token)
+        if job.retry_of is None:
+            runs.jobs += 1
+        elif job.retry_of in unsuccessful:
+            runs.retries.add(job.id)
+        if job.state in (JobState.FAILED, JobState.CANCELLED):
+            unsuccessful.add(job.id)
+        known = rules.at(job.created_at)
+        excludes_others = known is not None and known.overlap is not Overlap.ALLOW_ALL
+        end = job.finished_at or LATEST
+        if excludes_others and end >= audit.since:
+            if latest is not None and job.created_at < (latest.finished_at or LATEST):
+                when = (
+                    "has not ended"
+                    if latest.finished_at is None
+                    else f"ended at {show(latest.finished_at)}"
+                )
+                add(job, f"it was created at {show(job.created_at)}, but job {latest.id} {when}")
+            if latest_end and attempts and attempts[0].its_start < latest_end[0]:
+                began = show(attempts[0].its_start)
+                add(job, f"its body began at {began}, before job {latest_end[1]} had ended")
+        if latest is None or end >= (latest.finished_at or LATEST):
+            latest = job
+        if attempts:
+            its_end = attempts[-1].its_end, job.id
+            latest_end = max(its_end, latest_end or its_end)
+    return runs

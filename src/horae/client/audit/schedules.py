@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from horae.client.audit import statistics
+from horae.client.audit import runs, statistics
 from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.ledger import Ledger
-from horae.client.audit.runs import RunCheck
 from horae.domain.schedules import Rules, ScheduleState, Timeline
 from horae.storage.operations import invariants
 
@@ -27,13 +26,13 @@ def check(audit: Audit) -> None:
             audit.notes.append(f"the rules of schedule {name} cannot be read here")
         if rules.since > max(since, row.created_at):
             changed.append(name)
-        runs = RunCheck(row, rules, audit).check(runs_by_schedule.of(row.id))
+        kept = runs.check(row, rules, runs_by_schedule.of(row.id), audit)
         young = row.created_at > audit.now - audit.keep
-        counted = row.counted is not None and row.total_runs == runs.counted
+        counted = row.counted is not None and row.total_runs == kept.counted
         ledger = Ledger(row, rules, audit)
-        ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not runs.unreported)
-        all_kept = ledger.complete and ledger.fired == runs.jobs and ledger.retries <= runs.retries
-        statistics.check(row, runs, audit, all_kept=all_kept)
+        ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not kept.unreported)
+        all_kept = ledger.complete and ledger.fired == kept.jobs and ledger.retries <= kept.retries
+        statistics.check(row, kept, audit, all_kept=all_kept)
         for problem in _check_plan(row, rules.rules, audit.now):
             audit.add(Invariant.STUCK, f"schedule {name}: {problem}", schedule=row.id)
     if changed:
