@@ -97,26 +97,6 @@ def figures_of_step(point: Point) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """What ended in a time of which `seconds` were recorded; durations in seconds, None if none."""
-
-    seconds: int
-    finished: int
-    failed: int
-    cancelled: int
-    wait_p50: float | None
-    wait_p95: float | None
-    run_p50: float | None
-    run_p95: float | None
-
-    @property
-    def per_minute(self) -> float | None:
-        """How many jobs ended in a minute; None if the time was not recorded."""
-        ended = self.finished + self.failed + self.cancelled
-        return ended * 60 / self.seconds if self.seconds else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueCourse:
     """The course of one queue.
 
@@ -128,8 +108,8 @@ class QueueCourse:
     name: str
     waiting: Sequence[int | None]
     slots: int | None
-    totals: Totals
-    recent: Totals
+    totals: Course
+    recent: Course
     behind_since: datetime | None
 
 
@@ -143,9 +123,9 @@ class TypeCourse:
 
     name: str
     ended: Sequence[int | None]
-    totals: Totals
-    before: Totals | None = None
-    after: Totals | None = None
+    totals: Course
+    before: Course | None = None
+    after: Course | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,8 +215,8 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
             name=name,
             waiting=course.waiting,
             slots=course.slots,
-            totals=_totals(course),
-            recent=_totals(latest[name]),
+            totals=course,
+            recent=latest[name],
             behind_since=found.behind.get(name) if is_fresh else None,
         )
         for name, course in courses_of(stored, _queues, names, window).items()
@@ -281,9 +261,9 @@ def of_types(
         TypeCourse(
             name=name,
             ended=course.ended,
-            totals=_totals(course),
-            before=None if chosen is None else _totals(earlier[name]),
-            after=None if chosen is None else _totals(later[name]),
+            totals=course,
+            before=None if chosen is None else earlier[name],
+            after=None if chosen is None else later[name],
         )
         for name, course in courses_of(stored, _types, names, window).items()
     ]
@@ -364,16 +344,3 @@ def _queues(bucket: HistoryBucket) -> Named:
 
 def _types(bucket: HistoryBucket) -> Named:
     return bucket.types
-
-
-def _totals(course: Course) -> Totals:
-    return Totals(
-        seconds=course.seconds,
-        finished=course.finished,
-        failed=course.failed,
-        cancelled=course.cancelled,
-        wait_p50=percentile(course.waits, 0.5),
-        wait_p95=percentile(course.waits, 0.95),
-        run_p50=percentile(course.runs, 0.5),
-        run_p95=percentile(course.runs, 0.95),
-    )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from horae.domain.history.buckets import LENGTHS, Length, floor
+from horae.domain.history.durations import percentile
 from horae.domain.history.figures import Figures, Gauges, HistoryBucket, Named, merged
 
 STEPS: Final = (
@@ -76,6 +77,32 @@ class Course:
             if step is not None:
                 self.waiting[step] = max(self.waiting[step] or 0, gauges.waiting)
             self.slots = self.slots if gauges.slots is None else gauges.slots
+
+    @property
+    def per_minute(self) -> float | None:
+        """How many jobs ended in a minute; None if the time was not recorded."""
+        ended = self.finished + self.failed + self.cancelled
+        return ended * 60 / self.seconds if self.seconds else None
+
+    @property
+    def wait_p50(self) -> float | None:
+        """The median of the waits in seconds; None if there were none."""
+        return percentile(self.waits, 0.5)
+
+    @property
+    def wait_p95(self) -> float | None:
+        """Their 95th percentile."""
+        return percentile(self.waits, 0.95)
+
+    @property
+    def run_p50(self) -> float | None:
+        """The median of the durations in seconds; None if there were none."""
+        return percentile(self.runs, 0.5)
+
+    @property
+    def run_p95(self) -> float | None:
+        """Their 95th percentile."""
+        return percentile(self.runs, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
