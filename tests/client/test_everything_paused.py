@@ -84,7 +84,9 @@ def test_all_that_explains_waiting_says_so(shop: Horae) -> None:
     assert shop.jobs.waiting_reason(job.id) == "Everything is paused."
     assert all(view.is_paused for view in shop.queues.list())
     assert "" not in {view.name for view in shop.queues.list()}
-    findings = system_findings(shop.components.database, [], [], shop.queues.list(), known=["work"])
+    findings = system_findings(
+        shop.components.database, shop.registry, {}, [], [], shop.queues.list()
+    )
     messages = [finding.message for finding in findings]
     assert any("everything has been paused since" in message for message in messages)
 

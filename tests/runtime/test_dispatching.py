@@ -347,8 +347,7 @@ async def test_a_queue_whose_backend_no_node_serves_is_reported(
         execute(other, f"UPDATE horae_jobs SET run_at = {back}")
         seen = database.autocommit(queues.view)
         found = [
-            each.message
-            for each in system_findings(database, [], [], seen, known=other.registry.by_name)
+            each.message for each in system_findings(database, other.registry, {}, [], [], seen)
         ]
         unsent = r"1 due job of type 'odd' in queue 'export' \(the oldest for \d+ s\) waits: a backend runs them"
         assert [message for message in found if re.match(unsent, message)]

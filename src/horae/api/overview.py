@@ -5,7 +5,6 @@ from horae.client.operations import Overview, take
 from horae.runtime.components import Components
 from horae.runtime.node import dead, living, look
 from horae.settings import Settings
-from horae.types import Routes
 
 
 def take_overview(components: Components, settings: Settings) -> Overview:
@@ -16,8 +15,8 @@ def take_overview(components: Components, settings: Settings) -> Overview:
         components.reads,
         alive=living(seen),
         dead=dead(seen),
-        known=components.registry.by_name,
-        routes=Routes(components.registry, settings.queue_backends),
+        registry=components.registry,
+        queue_backends=settings.queue_backends,
         waits=BodyWaits(components.database, components.live),
         keep=settings.keep,
     )

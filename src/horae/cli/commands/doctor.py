@@ -49,7 +49,6 @@ from horae.storage.jobs import owed_hooks
 from horae.storage.operations import database_error_of
 from horae.storage.operations.doctor import due_work
 from horae.storage.queues import queues
-from horae.types import Routes
 from horae.types.waiting_jobs import find_misfits
 
 
@@ -156,12 +155,13 @@ def _check_work(horae: Horae, database: Database) -> Iterator[Finding]:
     """Check nodes, queues, waiting bodies, journals, and jobs that are left over."""
     seen = look(database)
     alive = living(seen)
-    routes, seen_queues = (
-        Routes(horae.registry, horae.settings.queue_backends),
-        database.autocommit(queues.view),
-    )
     found = system_findings(
-        database, alive, dead(seen), seen_queues, known=horae.registry.by_name, routes=routes
+        database,
+        horae.registry,
+        horae.settings.queue_backends,
+        alive,
+        dead(seen),
+        database.autocommit(queues.view),
     )
     yield from together(list(found))
     if horae.registry.by_name:  # else there is no application, and every type is unknown

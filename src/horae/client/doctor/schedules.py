@@ -15,7 +15,7 @@ from horae.client.doctor.finding import (
     problem,
     warning,
 )
-from horae.client.doctor.work import NO_CHANGES, START_NODE, by_whom
+from horae.client.doctor.work import START_NODE, by_whom
 from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.nodes import NodeView
 from horae.storage.operations import LastChange
@@ -122,7 +122,7 @@ def missed_findings(missed: Sequence[MissedSchedule]) -> Iterator[Finding]:
 
 
 def paused_findings(
-    paused: Sequence[PausedSchedule], count: int, changes: Mapping[str, LastChange] = NO_CHANGES
+    paused: Sequence[PausedSchedule], count: int, changes: Mapping[str, LastChange]
 ) -> Iterator[Finding]:
     """Report paused schedules, of which there are `count`.
 

@@ -1,6 +1,6 @@
 """All checks of what should be running, for `horae doctor` and the overview."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from horae.client.doctor.finding import USUAL, Finding
 from horae.client.doctor.schedules import missed_findings, paused_findings, schedule_findings
@@ -21,23 +21,23 @@ from horae.storage.nodes import NodeView, nodes
 from horae.storage.operations import DueWork, change_log, doctor
 from horae.storage.queues import QueueView, everything
 from horae.storage.schedules import health
-from horae.types import Routes
+from horae.types import Registry, Routes
 
 
 def system_findings(
     database: Database,
+    registry: Registry,
+    queue_backends: Mapping[str, str],
     alive: Sequence[NodeView],
     dead: Sequence[Dead],
     queues: Sequence[QueueView],
-    *,
-    known: Collection[str],
-    routes: Routes | None = None,
 ) -> Iterator[Finding]:
     """Check nodes, queues, due jobs and schedules.
 
-    `known`: the job types that this application declares; `routes`: its jobs that a backend
-    runs.
+    `registry`: the job types that this application declares; `queue_backends`: what its settings
+    name for queues.
     """
+    known, routes = registry.by_name, Routes(registry, queue_backends)
     # Callers that run their own jobs are not nodes.
     alive = [view for view in alive if not {*ALL_ROLES, CELERY}.isdisjoint(view.roles)]
     yield from node_findings(alive, dead)
@@ -51,8 +51,7 @@ def system_findings(
     stored = {queue.name for queue in queues if queue.backend not in {None, OWN_BACKEND}}
 
     def has_backend(work: DueWork) -> bool:
-        routed = routes is not None and routes.find(work.type, work.queue) is not None
-        return routed or work.queue in stored
+        return work.queue in stored or routes.find(work.type, work.queue) is not None
 
     yield from unsent_findings([work for work in waiting if has_backend(work)], paused)
     yield from work_findings(

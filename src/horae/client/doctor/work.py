@@ -24,7 +24,6 @@ from horae.types.waiting_jobs import Misfit
 
 Dead = tuple[NodeView, str]
 
-NO_CHANGES: Final[Mapping[str, LastChange]] = {}
 START_NODE: Final = Sentence("Start one: `horae run module:attribute`.", SentenceCode.DO_START_NODE)
 START_WORKER: Final = Sentence(
     "Start one: `horae run module:attribute --roles worker`.", SentenceCode.DO_START_WORKER
@@ -122,7 +121,7 @@ _FATES: Final[Mapping[str, str]] = {
 
 
 def queue_findings(
-    queues: Sequence[QueueView], changes: Mapping[str, LastChange] = NO_CHANGES
+    queues: Sequence[QueueView], changes: Mapping[str, LastChange]
 ) -> Iterator[Finding]:
     """Report paused queues. `changes`: the last pause of each, if it is known."""
     for queue in queues:

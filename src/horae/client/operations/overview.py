@@ -1,7 +1,7 @@
 """A summary of the whole system: throughput, delays, and current problems in words."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -31,7 +31,7 @@ from horae.storage.migrations import runner
 from horae.storage.nodes import NodeView
 from horae.storage.operations import Minute, TypeCounts, overview
 from horae.storage.queues import QueueView, queues
-from horae.types import Routes
+from horae.types import Registry
 
 MANY_FAILURES: Final = 5
 """Failures of one type in an hour that are reported if their share also exceeds `LARGE_SHARE`."""
@@ -98,15 +98,14 @@ def take(
     *,
     alive: Sequence[NodeView],
     dead: Sequence[Dead],
-    known: Collection[str],
-    routes: Routes,
+    registry: Registry,
+    queue_backends: Mapping[str, str],
     waits: BodyWaits,
     keep: timedelta,
 ) -> Overview:
     """Read the state once; counts come from `reads`.
 
-    `known`: the job types that this application declares; `routes`: its jobs that a backend runs;
-    `keep`: how long ended jobs are kept.
+    `registry`, `queue_backends`: as in `system_findings`; `keep`: how long ended jobs are kept.
     """
     samples = reads.autocommit(overview.samples)
     waiting = reads.autocommit(queues.view)
@@ -116,7 +115,7 @@ def take(
         left = database.autocommit(owed_hooks.leftover_jobs, served, keep.total_seconds())
     findings = [
         migrations_finding(runner.status(database), owned=database.is_file),
-        *system_findings(database, alive, dead, waiting, known=known, routes=routes),
+        *system_findings(database, registry, queue_backends, alive, dead, waiting),
         *wait_findings(waits.hindrances()),
         *failure_findings(reads.autocommit(overview.by_type)),
         *left_findings(left, alive),
@@ -133,11 +132,9 @@ def take(
         ready=sum(queue.due for queue in waiting if not queue.is_paused),
         throughput=reads.autocommit(overview.throughput),
         queues=waiting,
-        pick_up=percentiles([max(0.0, sample.pick_up) for sample in samples]),
-        duration=percentiles([max(0.0, sample.duration) for sample in samples]),
-        lateness=percentiles(
-            [max(0.0, seconds) for seconds in reads.autocommit(overview.lateness)]
-        ),
+        pick_up=percentiles(sample.pick_up for sample in samples),
+        duration=percentiles(sample.duration for sample in samples),
+        lateness=percentiles(reads.autocommit(overview.lateness)),
         nodes_alive=len(alive),
         nodes_dead=len(dead),
         slots=sum(view.concurrency for view in alive if view.is_worker),
@@ -148,9 +145,9 @@ def take(
     )
 
 
-def percentiles(seconds: Sequence[float]) -> Percentiles:
-    """Return median and 99th percentile, each a value that occurred."""
-    ordered = sorted(seconds)
+def percentiles(seconds: Iterable[float]) -> Percentiles:
+    """Return median and 99th percentile, each a value that occurred; negative ones are zero."""
+    ordered = sorted(max(0.0, each) for each in seconds)
     return Percentiles(
         count=len(ordered), p50=percentile(ordered, 0.5), p99=percentile(ordered, 0.99)
     )
