@@ -11,6 +11,7 @@ not say, because whoever may read the one may read the others.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
@@ -328,6 +329,20 @@ def counted(count: int, one: str) -> str:
 def rounded(number: float) -> str:
     """Return a number with at least three of its digits: `3,560`, `17.2`, `0.05`."""
     return f"{number:.3g}" if number < 100 else f"{number:,.0f}"  # noqa: PLR2004 - three digits
+
+
+def in_two_units(seconds: float, units: Sequence[str]) -> str:
+    """Return a length of time in its two largest units, such as `5h 12m`.
+
+    `units`: how to write days, hours, minutes and seconds.
+    """
+    whole = max(int(seconds), 0)
+    sizes = zip((86_400, 3_600, 60, 1), units, strict=True)
+    for (size, unit), (below, smaller) in pairwise(sizes):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size}{unit}" + (f" {rest}{smaller}" if rest else "")
+    return f"{whole}{units[-1]}"
 
 
 def sentence_of(error: Exception) -> str:

@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from horae.cli.escaping import printable
+from horae.sentences import in_two_units
 
 Columns: TypeAlias = Mapping[str, str | Callable[[Any], object]]
-"""The columns of a table by heading: each an attribute, or a function, of an item."""
+"""The columns of a table by heading: each an attribute, a key, or a function, of an item."""
 
 WIDE: Final = 10_000
 """Columns of a pipe: so many that no text is cut or wrapped."""
@@ -46,13 +47,16 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Columns, items: Iterable[Any], *, empty: str = "") -> None:
     """Print a row for each item, or the text `empty` without items."""
-    read = [
-        attrgetter(column) if isinstance(column, str) else column for column in columns.values()
-    ]
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for item in items:
-        table.add_row(*(cell(column(item)) for column in read))
+        table.add_row(*(cell(_value_of(item, column)) for column in columns.values()))
     console().print(table if table.row_count else Text(empty))
+
+
+def _value_of(item: Any, column: str | Callable[[Any], object]) -> object:
+    if not isinstance(column, str):
+        return column(item)
+    return item[column] if isinstance(item, dict) else attrgetter(column)(item)
 
 
 def print_fields(fields: Iterable[tuple[str, object]]) -> None:
@@ -86,12 +90,4 @@ def brief(length: timedelta | float | None) -> str:
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     if seconds < 1:
         return f"{max(seconds, 0) * 1000:.0f}ms"
-    whole = int(seconds)
-    for size, unit, below, smaller in _UNITS:
-        if whole >= size:
-            rest = whole % size // below
-            return f"{whole // size}{unit}" + (f" {rest}{smaller}" if rest else "")
-    return f"{whole}s"
-
-
-_UNITS: Final = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
+    return in_two_units(seconds, "dhms")

@@ -1,12 +1,13 @@
 """The answer to why a schedule did or did not run at a moment, and the answer in words."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from horae.domain.schedules import Decision, DisabledReason, Reason
 from horae.domain.schedules.why import WhyKind
 from horae.domain.times import load_zone
+from horae.sentences import in_two_units
 from horae.storage.nodes import NodeLife
 
 _DISABLED: Final = {
@@ -70,6 +71,7 @@ _FIXED: Final = {
         "It is no longer known: decisions are kept as long as the jobs of the schedule"
     ),
 }
+_UNITS: Final = (" d", " h", " min", " s")
 _MOST_NODES: Final = 5
 """The number of nodes that a sentence names."""
 
@@ -173,7 +175,8 @@ def _reason(answer: ScheduleWhy, now: datetime) -> str:
             )
         case WhyKind.OVERDUE:
             late = now - (answer.start or answer.moment)
-            text = f"It has been due for {_length(late)}, and no node has started it yet"
+            length = in_two_units(late.total_seconds(), _UNITS)
+            text = f"It has been due for {length}, and no node has started it yet"
         case WhyKind.DISABLED:
             text = _DISABLED[DisabledReason(answer.disabled_reason or DisabledReason.PAUSED)]
         case WhyKind.NOT_CREATED_YET:
@@ -194,7 +197,8 @@ def _decision(answer: ScheduleWhy) -> str:
         return f"{text}{job}" + (f"; so were {others:,} times beside it" if others else "")
     if reason is Reason.LATE:
         late = (answer.decided_at or answer.moment) - (answer.nominal_time or answer.moment)
-        text = f"It started {_length(late)} late: no node could start it on time"
+        length = in_two_units(late.total_seconds(), _UNITS)
+        text = f"It started {length} late: no node could start it on time"
     else:
         text = _RAN.get(reason, f"It was started: {reason.value}")
     if answer.job_id is None:
@@ -224,17 +228,3 @@ def _shown(answer: ScheduleWhy, moment: datetime | None) -> str:
         return "an unknown time"
     local = moment.astimezone(load_zone(answer.timezone))
     return local.isoformat(sep=" ", timespec="seconds")
-
-
-def _length(length: timedelta) -> str:
-    """Return a duration in its two largest units."""
-    seconds = max(int(length.total_seconds()), 0)
-    for size, unit, below, smaller in (
-        (86_400, "d", 3_600, "h"),
-        (3_600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if seconds >= size:
-            rest = seconds % size // below
-            return f"{seconds // size} {unit}" + (f" {rest} {smaller}" if rest else "")
-    return f"{seconds} s"
