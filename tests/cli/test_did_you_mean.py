@@ -7,7 +7,7 @@ import re
 import pytest
 
 from horae import ConfigurationError, Horae, InvalidRequest
-from horae.cli.lazy_commands import lazy_commands
+from horae.cli.command_group import lazy_commands
 from horae.cli.serving.logs import configure
 from horae.storage.engine.database import Database
 from tests.cli.conftest import Call, call, values

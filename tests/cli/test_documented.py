@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from typer.main import get_command
 
-from horae.cli.lazy_commands import ENTRIES, Entry, LazyCommand
+from horae.cli.command_group import ENTRIES, Entry, LazyCommand
 from horae.cli.main import app
 from tests.cli.test_jobs import ATTEMPT_FIELDS, JOB_FIELDS
 from tests.cli.test_queues_nodes_types import NODE_FIELDS, QUEUE_FIELDS, TYPE_FIELDS

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import make_url
 
-from horae.cli.lazy_commands import lazy_commands
+from horae.cli.command_group import lazy_commands
 from horae.domain.cluster.roles import NodeRole, parse_roles
 from horae.domain.times.duration import parse_duration
 from horae.settings import OTHER_VARIABLES, Settings, settings

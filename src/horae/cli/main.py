@@ -1,6 +1,6 @@
 """The program `horae`: the options that all commands share, and the version.
 
-`lazy_commands` has the commands.
+`command_group` has the commands.
 """
 
 import codecs

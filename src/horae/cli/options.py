@@ -16,6 +16,8 @@ Queue = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue.")
 JobIds = Annotated[list[int], typer.Argument(metavar="ID...", help="IDs of jobs.")]
 SomeJobIds = Annotated[list[int] | None, typer.Argument(metavar="[ID]...", help="IDs of jobs.")]
 JobId = Annotated[int, typer.Argument(metavar="ID", help="ID of the job.")]
+Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
 Owner = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="Act as this owner: jobs of others count as missing."),

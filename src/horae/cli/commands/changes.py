@@ -8,6 +8,7 @@ import typer
 from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
 from horae.cli.moments import parse_moment
+from horae.cli.options import Limit
 from horae.cli.printing import Columns
 from horae.client.operations import ChangeLog, filter_changes
 from horae.quoting import cut
@@ -47,7 +48,7 @@ def changes(
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Only changes before this ISO time.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")] = 50,
+    limit: Limit = 50,
 ) -> Answer:
     """Show the audit log: who changed what, newest first."""
     database = horae.components.database

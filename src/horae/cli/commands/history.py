@@ -1,7 +1,6 @@
 """`horae history`: what waited, how late it was and what ended, in equal steps of time."""
 
 from functools import partial
-from operator import itemgetter
 from typing import Annotated
 
 import typer
@@ -41,26 +40,20 @@ def history(
     # About as many lines as a terminal has.
     found = series(reads, scope, queue or type_, span=duration(span), points=30)
     columns: Columns = {
-        "TIME": itemgetter("at"),
-        "WAITING": itemgetter("waiting"),
+        "TIME": "at",
+        "WAITING": "waiting",
         "LATE BY": lambda step: brief(step["lateness_seconds"]),
-        "FINISHED": itemgetter("finished"),
-        "FAILED": itemgetter("failed"),
-        "CANCELLED": itemgetter("cancelled"),
-        "SLOTS": itemgetter("slots"),
-        "USED": itemgetter("slots_used"),
+        "FINISHED": "finished",
+        "FAILED": "failed",
+        "CANCELLED": "cancelled",
+        "SLOTS": "slots",
+        "USED": "slots_used",
         "WAIT P95": lambda step: brief(step["wait_p95_seconds"]),
         "RUN P95": lambda step: brief(step["run_p95_seconds"]),
     }
     steps = [
         {"at": each.at, "seconds": each.seconds, **figures_of_step(each)} for each in found.points
     ]
-    values = {
-        "scope": found.scope,
-        "name": found.name,
-        "start": found.start,
-        "until": found.until,
-        "step_seconds": found.step_seconds,
-        "points": steps,
-    }
+    names = ("scope", "name", "start", "until", "step_seconds")
+    values = {**{name: getattr(found, name) for name in names}, "points": steps}
     return Answer(values, partial(print_table, columns, steps, empty="Nothing is recorded yet."))

@@ -1,6 +1,5 @@
 """`horae limits`: list limits by key, change their numbers, take changes back."""
 
-from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -27,12 +26,12 @@ def list_limits(horae: Horae) -> Answer:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
     found = [as_values(view) for view in horae.limits.list()]
     columns: Columns = {
-        "LIMIT": itemgetter("name"),
-        "ALLOWS": itemgetter("allows"),
+        "LIMIT": "name",
+        "ALLOWS": "allows",
         "CHANGED": lambda limit: "" if limit["changed"] is None else "yes",
-        "HOLDS BACK": itemgetter("held_back"),
-        "KEYS": itemgetter("keys"),
-        "SINCE": itemgetter("held_back_since"),
+        "HOLDS BACK": "held_back",
+        "KEYS": "keys",
+        "SINCE": "held_back_since",
     }
     return table("limits", found, columns, empty="There are no limits by key.")
 

@@ -7,7 +7,6 @@ import typer
 
 from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
-from horae.cli.known_names import known_queues
 from horae.cli.options import Burst, Note, Queue, Rate
 from horae.cli.printing import Columns, brief, print_table
 from horae.client.operations import as_values, depth_named, depths
@@ -16,6 +15,7 @@ from horae.domain.limits import Limit, LimitNumbers
 from horae.errors import InvalidRequest
 from horae.quoting import did_you_mean, quoted
 from horae.runtime.node import living, look
+from horae.storage.nodes import nodes
 from horae.storage.queues import QueueView
 
 LONGEST_NUMBER: Final = 10
@@ -81,7 +81,14 @@ def show_depth(
 @on_database
 def pause(horae: Horae, name: Queue, *, note: Note = None) -> Answer:
     """Pause the queue: no node starts a job of it; running jobs continue."""
-    known = {view.name for view in horae.queues.list()} | known_queues(horae)
+    registered = horae.components.database.autocommit(nodes.view)
+    known = {
+        "default",
+        *horae.registry.queues,
+        *(kind.queue for kind in horae.registry),
+        *(served for node in registered for served in node.queues or ()),
+        *(view.name for view in horae.queues.list()),
+    }
     horae.queues.pause(name, note)
     if name not in known:
         meant = did_you_mean(name, known)

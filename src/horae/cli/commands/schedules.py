@@ -10,7 +10,7 @@ import typer
 from horae.app import Horae
 from horae.cli.command import Answer, fields, on_application, on_database, table
 from horae.cli.moments import parse_moment
-from horae.cli.options import Note
+from horae.cli.options import Limit, Note, Schedule
 from horae.cli.printing import (
     Columns,
     declared_in_words,
@@ -32,8 +32,7 @@ from horae.client.schedules import (
 
 schedules_app = typer.Typer()
 
-Schedule = Annotated[str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
+JobType = Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")]
 Config = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="Parameter of its jobs. Repeatable.")
 ]
@@ -94,7 +93,7 @@ def show(horae: Horae, reference: Schedule) -> Answer:
 @with_schedule_options
 def add(
     horae: Horae,
-    job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
+    job_type: JobType,
     *,
     name: Annotated[
         str | None,
@@ -119,7 +118,7 @@ def add(
 def put(
     horae: Horae,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the schedule.")],
-    job_type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type to run.")],
+    job_type: JobType,
     *,
     config: Config = None,
     enabled: Annotated[
@@ -182,10 +181,10 @@ def next_starts(
         {"nominal_time": start, "count": 1, "reason": "run"} for start in starts
     ]
     columns: Columns = {
-        "TIME": itemgetter("nominal_time"),
+        "TIME": "nominal_time",
         "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
-        "COUNT": itemgetter("count"),
-        "DECISION": itemgetter("reason"),
+        "COUNT": "count",
+        "DECISION": "reason",
     }
     both = sorted([*runs, *skipped], key=itemgetter("nominal_time"))
     return Answer(

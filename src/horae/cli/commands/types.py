@@ -20,11 +20,11 @@ def list_types(context: typer.Context) -> Answer:
     """List the job types that the application declares."""
     found = [as_values(job_type) for job_type in target_of(context).application.registry]
     columns: Columns = {
-        "TYPE": itemgetter("name"),
-        "QUEUE": itemgetter("queue"),
+        "TYPE": "name",
+        "QUEUE": "queue",
         "PARAMETERS": lambda kind: ", ".join(kind["parameters"].get("properties", {})),
         "MAX COUNT": lambda kind: "no limit" if kind["max_count"] is None else kind["max_count"],
-        "ATTEMPTS": itemgetter("max_attempts"),
+        "ATTEMPTS": "max_attempts",
         "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
         "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
     }

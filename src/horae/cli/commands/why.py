@@ -9,6 +9,7 @@ import typer
 from horae.app import Horae
 from horae.cli.command import Answer, on_database
 from horae.cli.moments import parse_moment
+from horae.cli.options import Schedule
 from horae.cli.printing import reference_of
 from horae.domain.times import load_zone
 from horae.errors import ScheduleDoesNotExist
@@ -20,9 +21,7 @@ _TIME_OF_DAY: Final = re.compile(r"[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?")
 @on_database
 def why(
     horae: Horae,
-    schedule: Annotated[
-        str, typer.Argument(metavar="NAME|ID", help="The schedule, by name or ID.")
-    ],
+    schedule: Schedule,
     at: Annotated[
         str | None,
         typer.Argument(

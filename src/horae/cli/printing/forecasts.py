@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import typer
 
 from horae.cli.escaping import printable
-from horae.cli.printing.output import brief, print_table
+from horae.cli.printing.output import Columns, brief, print_table
 from horae.domain.forecast import Comparison, Forecast, Peak, ScheduleForecast
 from horae.domain.schedules import Decision
 from horae.domain.times import load_zone
@@ -22,8 +22,8 @@ def print_forecast(forecast: Forecast, zone: str, limit: int) -> None:
     """Print the schedules, those with times that are not run first, then peaks and clocks."""
     _print(f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone})\n")
     shown = sorted(forecast.schedules, key=_trouble)
-    columns: dict[str, Callable[[ScheduleForecast], object]] = {
-        "SCHEDULE": lambda schedule: schedule.name,
+    columns: Columns = {
+        "SCHEDULE": "name",
         "RUNS": lambda schedule: f"{len(schedule.runs):,}",
         "EACH TAKES": lambda schedule: brief(schedule.took),
         "COALESCED": lambda schedule: _number(schedule.count(Decision.COALESCED)),

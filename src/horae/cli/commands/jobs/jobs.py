@@ -15,7 +15,6 @@ from horae.cli.commands.jobs.logs import logs
 from horae.cli.context import target_of
 from horae.cli.escaping import printable
 from horae.cli.failures import FAILED, complain
-from horae.cli.known_names import known_types
 from horae.cli.moments import local_zone
 from horae.cli.options import AsJson, JobId, Owner, Query, Queues, States, Types, whose
 from horae.cli.printing import COLUMNS, line_of, print_job, print_table
@@ -24,6 +23,7 @@ from horae.cli.start_flags import start_options, with_start_options
 from horae.cli.values import duration, start_parameters
 from horae.domain.jobs import parse_query
 from horae.quoting import did_you_mean
+from horae.storage.nodes import nodes
 
 jobs_app = typer.Typer()
 jobs_app.command()(wait)
@@ -71,13 +71,15 @@ def list_jobs(
         limit=limit,
         cursor=cursor,
     )
-    known = known_types(horae) if type_ and not page.jobs else set[str]()
-    for name in type_ or ():
-        if known and name not in known:
-            meant = did_you_mean(name, known)
-            typer.echo(
-                f"neither a node nor this program knows a job type {name!r}{meant}", err=True
-            )
+    if type_ and not page.jobs:
+        registered = horae.components.database.autocommit(nodes.view)
+        known = {*horae.registry.by_name, *(name for node in registered for name in node.types)}
+        for name in type_:
+            if known and name not in known:
+                meant = did_you_mean(name, known)
+                typer.echo(
+                    f"neither a node nor this program knows a job type {name!r}{meant}", err=True
+                )
 
     def show_page() -> None:
         print_table(COLUMNS, page.jobs, empty="No matching jobs.")
