@@ -31,6 +31,7 @@ from horae.domain.jobs import JobId, NodeId
 from horae.live import LiveReport
 from horae.runtime.node import look
 from horae.storage.jobs import ClaimScope, claims
+from horae.storage.schedules import ScheduleFilter
 from horae.types.hooks import Hooks, hooks
 from tests.faults.lost_replies.application import FREQUENT, LIMITS, Base, Ran, declare
 from tests.faults.lost_replies.caller import TRIES, again
@@ -208,7 +209,9 @@ class Story:
                 schedules.get("far"),
             )
         )
-        again(lambda: (page_of(database), ring_of(database), first_shares(database)))
+        again(
+            lambda: (page_of(database, ScheduleFilter()), ring_of(database), first_shares(database))
+        )
         wait_until(lambda: again(lambda: schedules.statistics("one")).total_runs >= 1)
         one = again(lambda: schedules.get("one"))
         again(lambda: schedules.preview(cron="0 3 * * *"))

@@ -43,6 +43,7 @@ from horae.client.schedules import ScheduleView, page_of
 from horae.client.schedules.lanes import LONGEST, MOST_LANES
 from horae.domain.schedules import Decision
 from horae.storage.engine import Use
+from horae.storage.schedules import ScheduleFilter
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
@@ -126,7 +127,8 @@ async def list_schedules(
     services: ServicesHere, _actor: Reader, query: FromQuery[ScheduleQuery]
 ) -> ScheduleList:
     """List schedules by module and name; those that this version cannot read are left out."""
-    found = await services.on_thread(page_of, services.reads, **query.model_dump())
+    which = ScheduleFilter(**query.model_dump(exclude={"cursor"}))
+    found = await services.on_thread(page_of, services.reads, which, query.cursor)
     items = [schedule_item(view) for view in found.schedules]
     return ScheduleList(schedules=items, next=found.next)
 

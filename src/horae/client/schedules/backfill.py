@@ -56,8 +56,8 @@ class Range(NamedTuple):
     start: datetime
     end: datetime
     limit: int
-    excluded: frozenset[date] = frozenset()
-    failed: bool = False
+    excluded: frozenset[date]
+    failed: bool
 
 
 def preview(connection: Connection, reference: int | str, wanted: Range) -> Backfill:
@@ -87,7 +87,7 @@ def withdraw(connection: Connection, reference: int | str) -> tuple[AppliedPlan,
     """Remove the times of a schedule that still wait; return their number with the applied plan."""
     row = changes.lock(connection, reference)
     if row.backfill_next is None:
-        return AppliedPlan(row, None, None), 0
+        return AppliedPlan(row), 0
     number = backfill.withdraw(connection, row.id)
     decided = plan_writing.apply_event(
         connection, row._replace(backfill_next=None), BackfillChanged()

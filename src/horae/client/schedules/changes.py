@@ -62,7 +62,7 @@ def add(connection: Connection, wanted: Definition, *, enabled: bool = True) -> 
     row = writing.lock(connection, [schedule_id])[0]
     if wanted.deployment_id is None:
         _refuse_if_over(wanted.rules, row.now)
-    added = AppliedPlan(row, None, None)
+    added = AppliedPlan(row)
     if enabled:
         inactive = row._replace(disabled_reason=DisabledReason.DEPLOYMENT_GONE)
         added = plan_writing.apply_event(connection, inactive, Activated())
@@ -80,7 +80,7 @@ def alter_from(
         return None
     if (row.trigger, row.timezone) != (wanted.rules.trigger.text, wanted.rules.trigger.timezone):
         _refuse_if_over(wanted.rules, row.now)
-    return _move(connection, alter(connection, row.id, wanted), wanted.next_start)
+    return _move(connection, alter(connection, row, wanted), wanted.next_start)
 
 
 def put(
@@ -110,16 +110,16 @@ def put(
 def _put_on(
     connection: Connection, row: StoredSchedule, wanted: Definition, *, enabled: bool | None
 ) -> tuple[AppliedPlan, PutOutcome]:
-    decided = AppliedPlan(row, None, None)
+    decided = AppliedPlan(row)
     outcome: PutOutcome = "unchanged"
     before, after = fields_of(row._asdict()), fields_of(wanted.columns)
     if (before, row.job_type) != (after, wanted.job_type):
         if before["trigger"] != after["trigger"]:
             _refuse_if_over(wanted.rules, row.now)
-        decided, outcome = alter(connection, row.id, wanted), "changed"
+        decided, outcome = alter(connection, row, wanted), "changed"
     elif is_outdated(row, wanted.computed):
         writing.set_computed(connection, row.id, wanted.computed)
-        decided = AppliedPlan(writing.lock(connection, [row.id])[0], None, None)
+        decided = AppliedPlan(writing.lock(connection, [row.id])[0])
     has_times_again = (
         row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
     )
@@ -140,17 +140,16 @@ def reset(
             f"schedule {row.name!r} was added at run time, so no module declares what it could have"
         )
     if row.overrides is None:
-        return AppliedPlan(row, None, None), False
-    return alter(connection, row.id, restore(row, registry)), True
+        return AppliedPlan(row), False
+    return alter(connection, row, restore(row, registry)), True
 
 
-def alter(connection: Connection, reference: int | str, wanted: Definition) -> AppliedPlan:
-    """Change the definition of a schedule; its next start stays if the new rules give the same
-    times.
+def alter(connection: Connection, row: StoredSchedule, wanted: Definition) -> AppliedPlan:
+    """Change the definition of a locked schedule; its next start stays if the new rules give the
+    same times.
 
     Raises `ScheduleIsRunning` if several runs execute and the new rules allow only one.
     """
-    row = lock(connection, reference)
     try:
         before = rules_of(row)
     except UnreadableSchedule:

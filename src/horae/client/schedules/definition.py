@@ -142,13 +142,12 @@ def fields_of(columns: Fields) -> dict[str, Any]:
         "text": columns["trigger"],
         "timezone": columns["timezone"],
     }
-    params = None if columns["params"] is None else json.loads(columns["params"])
     return {
         "trigger": trigger,
         **rules,
         "queue": columns["queue"],
         "priority": columns["priority"],
-        "params": params,
+        "params": json.loads(columns["params"] or "null"),
     }
 
 
@@ -209,9 +208,7 @@ def redeclare(row: StoredSchedule, declared: Definition, registry: Registry) -> 
             declared, {**new, **{name: current.get(name) for name in kept}}, _text(kept)
         )
         if "params" in kept:
-            merged = replace(
-                merged, **job_options_of(registry.get(declared.job_type), merged.params)
-            )
+            merged = with_job_options(merged, registry)
     except (InvalidRequest, ValueError) as error:  # such as parameters that the function lost
         log.warning(
             "schedule %s: what was changed at run time no longer fits what its module declares,"

@@ -313,17 +313,18 @@ def end(connection: Connection, key: str) -> Deployment:
 def _declare(
     connection: Connection, row: StoredSchedule | None, declared: Definition, registry: Registry
 ) -> int:
-    # The lock keeps out a change at run time between reading and writing.
-    wanted = (
-        declared if row is None else redeclare(changes.lock(connection, row.id), declared, registry)
-    )
+    wanted = declared
+    if row is not None:
+        # The lock keeps out a change at run time between reading and writing.
+        row = changes.lock(connection, row.id)
+        wanted = redeclare(row, declared, registry)
     kind = registry.get(wanted.job_type)
     check_startable(
         connection, kind, wanted.queue, limited=wanted.limits is not None, scheduled=True
     )
     if row is None:
         return changes.add(connection, wanted).schedule.id
-    changes.alter(connection, row.id, wanted)
+    changes.alter(connection, row, wanted)
     if (
         row.disabled_reason == DisabledReason.EXHAUSTED
         and rules_of(row).trigger != declared.rules.trigger

@@ -604,5 +604,5 @@ def snapshot(connection: Connection, reference: int | str, registry: Registry) -
     rules: dict[str, Any] = json.loads(row.rules)
     rules.pop("key", None)
     columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
-    params = None if row.params is None else json.loads(row.params)
-    return {**columns, **rules, "params": shown_parameters(registry, row.job_type, params)}
+    params = shown_parameters(registry, row.job_type, json.loads(row.params or "null"))
+    return {**columns, **rules, "params": params}

@@ -123,7 +123,7 @@ def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleV
         next_start = next(iter(upcoming(rules, next_start, row.now, 1, change=change)), None)
     return ScheduleView(
         **stored,
-        config=None if row.params is None else json.loads(row.params),
+        config=json.loads(row.params or "null"),
         rules=rules,
         next_start=next_start,
         wakes_at=row.next_start,
@@ -188,36 +188,16 @@ class SchedulePage:
     next: str | None
 
 
-def page_of(
-    database: Reads,
-    *,
-    module: str | None = None,
-    job_type: str | None = None,
-    name: str | None = None,
-    enabled: bool | None = None,
-    failing_first: bool = False,
-    limit: int = 100,
-    cursor: str | None = None,
-) -> SchedulePage:
-    """Return a page of schedules by module and name; None is no filter, `name` matches a part.
+def page_of(database: Reads, which: ScheduleFilter, cursor: str | None = None) -> SchedulePage:
+    """Return a page of schedules by module and name, from the `cursor` of the page before on.
 
-    With `failing_first` those come first whose last run failed, and those that gave up.
-
-    A page may be shorter than `limit`, because unreadable schedules are logged and left out. Raises
-    `InvalidRequest`.
+    A page may be shorter than the limit, because unreadable schedules are logged and left out.
+    Raises `InvalidRequest`.
     """
-    wanted = ScheduleFilter(
-        module=module,
-        job_type=job_type,
-        name=name,
-        enabled=enabled,
-        failing_first=failing_first,
-        limit=limit + 1,
-        after=None if cursor is None else place_in(cursor),
-    )
-    rows = database.autocommit(reading.page, wanted)
-    shown = rows[:limit]
-    following = cursor_of(reading.place_of(shown[-1])) if len(rows) > limit else None
+    after = None if cursor is None else place_in(cursor)
+    rows = database.autocommit(reading.page, replace(which, limit=which.limit + 1, after=after))
+    shown = rows[: which.limit]
+    following = cursor_of(reading.place_of(shown[-1])) if len(rows) > which.limit else None
     return SchedulePage(views_of(database, shown), following)
 
 

@@ -58,7 +58,7 @@ def fire(connection: Connection, ids: Collection[int], node: NodeId) -> list[App
     found: dict[int, AppliedPlan] = {}
     for row in locked:
         snapshot = snapshot_if_readable(row)
-        found[row.id] = AppliedPlan(row, None, None, unreadable=snapshot is None)
+        found[row.id] = AppliedPlan(row, unreadable=snapshot is None)
         if snapshot is None:
             continue
         # Move an interval's start past decided times, which a clock that was set back shows again.

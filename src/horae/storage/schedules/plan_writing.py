@@ -70,8 +70,8 @@ class AppliedPlan:
     """
 
     schedule: StoredSchedule
-    fired: JobId | None
-    stop: Stop | None
+    fired: JobId | None = None
+    stop: Stop | None = None
     moved_earlier: bool = False
     unreadable: bool = False
     # Simulations replace the clock
