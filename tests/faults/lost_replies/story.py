@@ -25,7 +25,7 @@ from horae import (
 from horae.client.changes import ChangeRequest
 from horae.client.jobs import waiting
 from horae.client.operations import ChangeLog, Queues, depths
-from horae.client.operations.change_log import names_of
+from horae.client.operations.change_log import recorded_names
 from horae.client.schedules import first_shares, page_of, ring_of
 from horae.domain.jobs import JobId, NodeId
 from horae.live import LiveReport
@@ -245,7 +245,7 @@ class Story:
         audit = ChangeLog(database)
         again(lambda: audit.settle(ChangeRequest("alice", "job.cancel", "1"), "refused"))
         again(audit.page)
-        again(lambda: names_of(database, "schedule", "one"))
+        again(lambda: recorded_names(database, "schedule", "one"))
         again(lambda: look(database))
         again(lambda: depths(database, []))
         letters = again(lambda: self.horae.jobs.list(types=["writing"])).jobs

@@ -10,8 +10,9 @@ from horae.cli.command import Answer, on_database, table
 from horae.cli.moments import parse_moment
 from horae.cli.options import Limit
 from horae.cli.printing import Columns
-from horae.client.operations import ChangeLog, filter_changes
+from horae.client.operations import ChangeLog, recorded_names
 from horae.quoting import cut
+from horae.storage.operations import ChangeFilter
 
 
 @on_database
@@ -52,12 +53,11 @@ def changes(
 ) -> Answer:
     """Show the audit log: who changed what, newest first."""
     database = horae.components.database
-    which = filter_changes(
-        database,
+    which = ChangeFilter(
         actor=actor,
-        target=target,
+        targets=recorded_names(database, kind, target),
         kind=kind,
-        action=action,
+        actions=None if action is None else action.split(","),
         channel=channel,
         since=None if since is None else parse_moment(since, "--since"),
         until=None if until is None else parse_moment(until, "--until"),

@@ -1,6 +1,6 @@
 """What operators do with queues, limits and the overview, sync and async."""
 
-from horae.client.operations.change_log import ChangeLog, filter_changes, shown_names
+from horae.client.operations.change_log import ChangeLog, recorded_names, shown_names
 from horae.client.operations.depth import Depth, as_values, depth_named, depths
 from horae.client.operations.failures import (
     FailureReport,
@@ -38,9 +38,9 @@ __all__ = [
     "failures_since",
     "failures_to_change",
     "figures_of_step",
-    "filter_changes",
     "of_queues",
     "of_types",
+    "recorded_names",
     "series",
     "shown_names",
     "take",

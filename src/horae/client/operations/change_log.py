@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from horae.client.changes import DONE, ChangeRequest, write
@@ -63,34 +62,15 @@ class ChangeLog:
         return ChangePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
 
-def filter_changes(
-    database: Database,
-    *,
-    actor: str | None,
-    target: str | None,
-    kind: str | None,
-    action: str | None,
-    channel: str | None,
-    since: datetime | None,
-    until: datetime | None,
-) -> ChangeFilter:
-    """Return the filter that options name: `action` may be several, separated by commas."""
-    return ChangeFilter(
-        targets=None if target is None else names_of(database, kind, target),
-        kind=kind,
-        actions=None if action is None else action.split(","),
-        actor=actor,
-        channel=channel,
-        since=since,
-        until=until,
-    )
-
-
-def names_of(database: Database, kind: str | None, target: str) -> Collection[str]:
-    """Return the names under which changes of this object are recorded.
+def recorded_names(
+    database: Database, kind: str | None, target: str | None
+) -> Collection[str] | None:
+    """Return the names under which changes of an object are recorded; None: of any.
 
     A schedule is recorded under its id or its name, as the call that changed it named it.
     """
+    if target is None:
+        return None
     if kind not in (None, "schedule"):
         return [target]
     reference = int(target) if _SCHEDULE_ID.fullmatch(target) else target

@@ -16,7 +16,8 @@ from horae.api.models import (
     View,
     attributes,
 )
-from horae.client.operations import filter_changes, shown_names
+from horae.client.operations import recorded_names, shown_names
+from horae.storage.operations import ChangeFilter
 
 router = APIRouter(prefix="/api/audit", tags=["operations"])
 
@@ -96,8 +97,11 @@ async def list_audit(
     """List changes with their actor and time, including refused ones."""
     database = services.components.database
     before = None if query.cursor is None else int(query.cursor)
-    options = query.model_dump(exclude={"cursor", "limit"})
-    which = await services.on_thread(filter_changes, database, **options)
+    which = ChangeFilter(
+        targets=await services.on_thread(recorded_names, database, query.kind, query.target),
+        actions=None if query.action is None else query.action.split(","),
+        **query.model_dump(include={"kind", "actor", "channel", "since", "until"}),
+    )
     page = await services.on_thread(services.audit.page, which, before=before, limit=query.limit)
     names = await services.on_thread(shown_names, database, page.entries)
     entries = [{**attributes(entry), "target_name": names.get(entry.id)} for entry in page.entries]
