@@ -13,16 +13,15 @@ from horae.domain.schedules import (
     MAX_CLOCK_STEP_BACK,
     Activated,
     Altered,
-    ChangeWithdrawn,
     CronTrigger,
     DisabledReason,
+    Event,
     NextStartSet,
     Overlap,
     Plan,
     Resumed,
     Rules,
     RunByHand,
-    SkipRequested,
 )
 from horae.errors import (
     InvalidRequest,
@@ -124,7 +123,7 @@ def _put_on(
         row.disabled_reason == DisabledReason.EXHAUSTED and before["trigger"] != after["trigger"]
     )
     if not row.enabled and (enabled or (enabled is None and has_times_again)):
-        decided, outcome = resume(connection, row.id), "changed"
+        decided, outcome = apply(connection, row.id, Resumed()), "changed"
     elif row.enabled and enabled is False:
         decided, outcome = pause(connection, row.id, None, DisabledReason.PAUSED), "changed"
     return decided, outcome
@@ -199,9 +198,9 @@ def pause(
     return plan_writing.apply_plans(connection, [(row._replace(pause_note=note), paused)], None)[0]
 
 
-def resume(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Enable a schedule, whatever disabled it; clear its streaks, but catch up no times."""
-    return plan_writing.apply_event(connection, lock(connection, reference), Resumed())
+def apply(connection: Connection, reference: int | str, event: Event) -> AppliedPlan:
+    """Plan what follows from an event of a schedule, and carry it out."""
+    return plan_writing.apply_event(connection, lock(connection, reference), event)
 
 
 def set_computed(
@@ -211,16 +210,6 @@ def set_computed(
     rows = writing.lock(connection, [seen.id])
     if rows and all(getattr(rows[0], name) == getattr(seen, name) for name in _COMPUTED_FROM):
         writing.set_computed(connection, seen.id, computed)
-
-
-def skip_next(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Skip the next nominal time, once."""
-    return plan_writing.apply_event(connection, lock(connection, reference), SkipRequested())
-
-
-def undo_skip(connection: Connection, reference: int | str) -> AppliedPlan:
-    """Take back a one-time change of the next start."""
-    return plan_writing.apply_event(connection, lock(connection, reference), ChangeWithdrawn())
 
 
 def run_now(connection: Connection, reference: int | str) -> AppliedPlan:

@@ -28,7 +28,7 @@ from horae.client.schedules.definition import (
     redeclare,
     with_job_options,
 )
-from horae.domain.schedules import Activated, DisabledReason
+from horae.domain.schedules import Activated, DisabledReason, Resumed
 from horae.errors import DeploymentDoesNotExist, InvalidRequest
 from horae.guarded_log import guarded_log
 from horae.sentences import SentenceCode
@@ -329,7 +329,7 @@ def _declare(
         row.disabled_reason == DisabledReason.EXHAUSTED
         and rules_of(row).trigger != declared.rules.trigger
     ):
-        changes.resume(connection, row.id)  # the schedule has times again
+        changes.apply(connection, row.id, Resumed())  # the schedule has times again
     _activate(connection, row.id)
     return row.id
 

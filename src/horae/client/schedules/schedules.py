@@ -29,7 +29,17 @@ from horae.client.schedules.why_answer import ScheduleWhy
 from horae.client.shown_parameters import shown_parameters
 from horae.domain.jobs import JobId
 from horae.domain.names import queue_name, schedule_name
-from horae.domain.schedules import Decision, DisabledReason, Rules, Statistics, calendars_in
+from horae.domain.schedules import (
+    ChangeWithdrawn,
+    Decision,
+    DisabledReason,
+    Event,
+    Resumed,
+    Rules,
+    SkipRequested,
+    Statistics,
+    calendars_in,
+)
 from horae.domain.storable import LARGEST_NUMBER
 from horae.errors import InvalidRequest, ScheduleDoesNotExist, ScheduleWasChanged
 from horae.quoting import quoted
@@ -227,15 +237,13 @@ class Schedules:
         Calling it again before that time changes nothing. Raises `InvalidRequest` for a disabled
         schedule, and while an interval that is counted from the finish executes.
         """
-        skip = self._logged("skip", reference, changes.skip_next)
-        return self._announce(self._database.transact(skip, reference))
+        return self._apply("skip", reference, SkipRequested())
 
     def undo_skip(self, reference: Reference) -> ScheduleView:
         """Take back `skip_next`, or a moved next start; times that were skipped already stay
         skipped.
         """
-        undo = self._logged("undo_skip", reference, changes.undo_skip)
-        return self._announce(self._database.transact(undo, reference))
+        return self._apply("undo_skip", reference, ChangeWithdrawn())
 
     def backfill(
         self,
@@ -313,8 +321,7 @@ class Schedules:
 
     def resume(self, reference: Reference) -> ScheduleView:
         """Resume the schedule: compute the next start and clear the streaks; catch up nothing."""
-        resume = self._logged("resume", reference, changes.resume)
-        return self._announce(self._database.transact(resume, reference))
+        return self._apply("resume", reference, Resumed())
 
     def run_now(self, reference: Reference) -> JobId:
         """Start a run in addition to the schedule, and return its job. Raises `ScheduleIsRunning`
@@ -534,6 +541,10 @@ class Schedules:
         read = partial(snapshot, reference=reference, registry=self._registry)
         change = LoggedChange.of(f"schedule.{action}", str(reference), read)
         return with_entry(statement, change, changed=changed)
+
+    def _apply(self, action: str, reference: Reference, event: Event) -> ScheduleView:
+        change = self._logged(action, reference, changes.apply)
+        return self._announce(self._database.transact(change, reference, event))
 
     def _announce(self, decided: AppliedPlan) -> ScheduleView:
         self._wakeup.send(Hint(HintKind.SCHEDULES, (JobId(decided.schedule.id),)))
