@@ -20,8 +20,8 @@ from sqlalchemy import make_url, text
 
 from horae import Horae, JobContext
 from horae.client.doctor import basics, file, server, work
+from horae.client.doctor.beside import check_redis
 from horae.client.doctor.finding import GIGABYTE, Finding, Level
-from horae.client.doctor.redis import check_redis
 from horae.domain.cluster import INLINE
 from horae.domain.jobs.job import NodeId
 from horae.errors import DatabaseBusy

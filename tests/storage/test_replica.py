@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from sqlalchemy import text
 
-from horae.client.doctor.replica import check_replica
+from horae.client.doctor.beside import check_replica
 from horae.errors import ConfigurationError, DatabaseReadOnly
 from horae.storage.engine.database import Database
 from horae.storage.engine.replica import ReadReplica

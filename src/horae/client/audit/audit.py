@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.client.audit import groups, jobs, key_limits, queue_limits, schedules, stuck
+from horae.client.audit import groups, jobs, limits, schedules, stuck
 from horae.client.audit.finding import Audit, AuditReport
 from horae.storage.engine import read_clock
 from horae.storage.nodes import NodeView
@@ -20,9 +20,9 @@ CHECKS: Final[Sequence[Callable[[Audit], None]]] = (
     jobs.check_tags,
     groups.check,
     groups.check_dependencies,
-    queue_limits.check,
-    queue_limits.check_pauses,
-    key_limits.check,
+    limits.check_queues,
+    limits.check_pauses,
+    limits.check_keys,
     stuck.check_due,
     stuck.check_lanes,
     stuck.check_held,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from horae.client.audit import runs, statistics
+from horae.client.audit import runs
 from horae.client.audit.finding import Audit, Invariant, show
 from horae.client.audit.known_rules import RuleChanges
 from horae.client.audit.ledger import Ledger
@@ -32,7 +32,7 @@ def check(audit: Audit) -> None:
         ledger = Ledger(row, rules, audit)
         ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not kept.unreported)
         all_kept = ledger.complete and ledger.fired == kept.jobs and ledger.retries <= kept.retries
-        statistics.check(row, kept, audit, all_kept=all_kept)
+        runs.check_statistics(row, kept, audit, all_kept=all_kept)
         for problem in _check_plan(row, rules.rules, audit.now):
             audit.add(Invariant.STUCK, f"schedule {name}: {problem}", schedule=row.id)
     if changed:

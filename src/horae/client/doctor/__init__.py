@@ -13,6 +13,7 @@ from horae.client.doctor.basics import (
     migrations_finding,
     refused_finding,
 )
+from horae.client.doctor.beside import check_redis, check_replica, journal_findings
 from horae.client.doctor.file import examine_file
 from horae.client.doctor.finding import (
     MOST_OF_A_KIND,
@@ -28,9 +29,6 @@ from horae.client.doctor.finding import (
     together,
     warning,
 )
-from horae.client.doctor.journals import journal_findings
-from horae.client.doctor.redis import check_redis
-from horae.client.doctor.replica import check_replica
 from horae.client.doctor.schedules import failing_findings, late_findings, missed_findings
 from horae.client.doctor.server import SERVER, examine_server
 from horae.client.doctor.slow_queues import (
