@@ -20,7 +20,6 @@ from horae.sentences import SentenceCode
 from horae.storage.engine import Reads, read_clock
 from horae.storage.operations import RecentDeployment, failures
 
-DEFAULT_PERIOD: Final = timedelta(hours=24)
 LONGEST_PERIOD: Final = timedelta(days=90)
 LATEST_DEPLOYMENT: Final = "latest"
 MOST_GROUPS: Final = 100
@@ -56,11 +55,11 @@ class FailureReport:
 
 def failures_since(
     reads: Reads,
-    period: Duration = DEFAULT_PERIOD,
-    job_type: str | None = None,
+    period: Duration,
+    job_type: str | None,
     *,
-    deployment: str | None = None,
-    only_new: bool = False,
+    deployment: str | None,
+    only_new: bool,
 ) -> FailureReport:
     """Return the failures of the last `period`, of one job type or of all.
 

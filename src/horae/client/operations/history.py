@@ -156,8 +156,8 @@ class TypeHistory:
 
 def series(
     reads: Reads,
-    scope: Scope = Scope.EVERYTHING,
-    name: str | None = None,
+    scope: Scope,
+    name: str | None,
     *,
     span: Duration | None = None,
     since: datetime | None = None,
@@ -196,7 +196,7 @@ def series(
     )
 
 
-def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory:
+def of_queues(reads: Reads, span: Duration) -> QueueHistory:
     """Return the courses of all queues that had jobs in the last `span`.
 
     Raises `InvalidRequest`.
@@ -231,10 +231,7 @@ def of_queues(reads: Reads, span: Duration = timedelta(hours=1)) -> QueueHistory
 
 
 def of_types(
-    reads: Reads,
-    span: Duration = timedelta(hours=24),
-    deployment: str | None = None,
-    known: Collection[str] = (),
+    reads: Reads, span: Duration, deployment: str | None, known: Collection[str]
 ) -> TypeHistory:
     """Return the courses of all job types that had jobs in the last `span`, and of the known ones.
 

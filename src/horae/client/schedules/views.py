@@ -112,7 +112,7 @@ _STORED: Final = tuple(
 )
 
 
-def view_of(row: StoredSchedule, open_runs: OpenRuns | None = None) -> ScheduleView:
+def view_of(row: StoredSchedule, open_runs: OpenRuns | None) -> ScheduleView:
     """Return the view of a stored schedule with its open runs."""
     if open_runs is None:
         open_runs = OpenRuns(0 if row.run_token is None else 1)
