@@ -15,7 +15,6 @@ from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing import STYLES, console, print_json
 from horae.client.doctor import (
-    SERVER,
     USUAL,
     Finding,
     Level,
@@ -99,25 +98,16 @@ def _run_checks(horae: Horae) -> Iterator[Finding]:
         )
         return
     with closing(opened_database(horae.settings, threads=1)) as database:
-        found: list[Finding] = []
-        for finding in first_checks(database):
-            found.append(finding)
-            yield finding
-        # Tables of a newer version are examined as well if this program can use them.
-        usable = {(Level.OK, ""), (Level.WARNING, "schema_newer")}
-        if any((each.level, each.kind) not in usable for each in found):
+        if not (yield from first_checks(database)):
             return
         yield check_clock(database)
-        on_server = list(
-            examine_file(database, horae.registry) if database.is_file else examine_server(database)
-        )
-        yield from on_server
-        if not database.is_file:
+        accepts_writes = True
+        if database.is_file:
+            yield from examine_file(database, horae.registry)
+        else:
+            accepts_writes = yield from examine_server(database)
             yield check_pooler(database)
-        read_only = any(
-            finding.check == SERVER and finding.level is Level.PROBLEM for finding in on_server
-        )
-        yield from _check_connections(horae, database, with_hints=not read_only)
+        yield from _check_connections(horae, database, with_hints=accepts_writes)
         yield from _check_work(horae, database)
         yield check_rows(database)
 

@@ -30,7 +30,7 @@ from horae.client.doctor.finding import (
     warning,
 )
 from horae.client.doctor.schedules import failing_findings, late_findings, missed_findings
-from horae.client.doctor.server import SERVER, examine_server
+from horae.client.doctor.server import examine_server
 from horae.client.doctor.slow_queues import (
     idle_findings,
     late_limit_findings,
@@ -48,7 +48,6 @@ from horae.client.doctor.work import (
 
 __all__ = [
     "MOST_OF_A_KIND",
-    "SERVER",
     "USUAL",
     "About",
     "Counted",

@@ -1,7 +1,7 @@
 """Checks everything that Horae depends on. Each check returns its findings and changes nothing."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from horae.client.doctor.finding import (
@@ -210,15 +210,17 @@ def check_hints(
     )
 
 
-def first_checks(database: Database) -> Iterator[Finding]:
-    """Run the checks that must pass before any other check is possible."""
+def first_checks(database: Database) -> Generator[Finding, None, bool]:
+    """Check what other checks need; return whether this program can use the tables."""
     connection = check_connection(database)
     yield connection
-    if connection.level is Level.OK:
-        migrations = migrations_finding(runner.status(database), owned=database.is_file)
-        yield migrations
-        if migrations.level is Level.PROBLEM and not database.is_file:
-            yield from check_schema(database)
+    if connection.level is Level.PROBLEM:
+        return False
+    status = runner.status(database)
+    yield migrations_finding(status, owned=database.is_file)
+    if not status.usable and not database.is_file:
+        yield from check_schema(database)
+    return status.usable
 
 
 def refused_finding(complaint: str, *, is_file: bool) -> Finding:

@@ -1,6 +1,6 @@
 """The checks that only PostgreSQL needs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Final
 
 from horae.client.doctor.finding import USUAL, Finding, ok, problem, warning
@@ -8,8 +8,6 @@ from horae.storage.engine import Database
 from horae.storage.migrations import ENCODING, LACKED_BY_READERS, lacking_privileges
 from horae.storage.operations import OpenTransaction, RowEstimate, Server, doctor
 
-SERVER: Final = "server"
-"""Name of the check whether the server accepts writes."""
 SHOWN: Final = 5
 """Maximum number of open transactions, or tables, that are listed; further ones are only counted.
 """
@@ -32,10 +30,12 @@ SHORTEST: Final[Mapping[str, tuple[float, str]]] = {
 """Each time limit of the server, the seconds below which it disturbs nodes, and how it does so."""
 
 
-def examine_server(database: Database, long: float = USUAL.long_transaction) -> Iterator[Finding]:
+def examine_server(
+    database: Database, long: float = USUAL.long_transaction
+) -> Generator[Finding, None, bool]:
     """Check the server: its settings, connections, open transactions and dead rows.
 
-    `long`: seconds for which a transaction may be open.
+    `long`: seconds for which a transaction may be open. Returns whether it accepts writes.
     """
     server = database.autocommit(doctor.server)
     yield from server_findings(server)
@@ -44,6 +44,7 @@ def examine_server(database: Database, long: float = USUAL.long_transaction) -> 
     yield from transaction_findings(found, sees_all=server.sees_all, long=long)
     if (tuples := database.autocommit(doctor.row_estimate)) is not None:
         yield tuples_finding(tuples)
+    return not (server.recovering or server.read_only)
 
 
 def privileges_finding(lacking: Mapping[str, Sequence[str]]) -> Finding:
@@ -72,10 +73,10 @@ def server_findings(server: Server) -> Iterator[Finding]:
                 " and database."
             )
         yield problem(
-            SERVER, f"PostgreSQL {server.version} is {what}: it accepts no writes", advice
+            "server", f"PostgreSQL {server.version} is {what}: it accepts no writes", advice
         )
     else:
-        yield ok(SERVER, f"PostgreSQL {server.version}, writable")
+        yield ok("server", f"PostgreSQL {server.version}, writable")
     yield encoding_finding(server.encoding)
     if server.isolation == "read committed":
         yield ok("isolation", "transactions are read committed by default")
