@@ -13,6 +13,7 @@ from horae.storage.nodes import NodeView
 
 CHECKS: Final[Sequence[Callable[[Audit], None]]] = (
     schedules.check,
+    schedules.check_pairs,
     jobs.check,
     jobs.check_keys,
     jobs.check_cancels,

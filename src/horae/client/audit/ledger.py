@@ -34,24 +34,23 @@ _ONE_BEFORE_OTHER: Final = {Overlap.BUFFER_ONE, Overlap.CANCEL_OTHER, Overlap.TE
 class Ledger:
     """The check of one schedule.
 
-    `fired`: decisions to run; `retries`: the newest retry of each run that was repeated;
-    `complete`: whether none of the first decisions was deleted. `only_backfills`: whether all
-    decisions so far are about backfilled times, between which others may be missing.
+    `nothing_deleted`: all its jobs are kept, so the ledger must begin with the schedule. `fired`:
+    decisions to run; `retries`: the newest retry of each run that was repeated; `complete`: whether
+    none of the first decisions was deleted. `only_backfills`: whether all decisions so far are
+    about backfilled times, between which others may be missing.
     """
 
     row: Any
     rules: KnownRules
     audit: Audit
+    nothing_deleted: bool
     fired: int = 0
     retries: set[int] = field(default_factory=set[int])
     complete: bool = False
     only_backfills: bool = False
 
-    def check(self, ticks: Iterable[Any], *, nothing_deleted: bool) -> None:
-        """Check the decisions about a schedule, in the order of their nominal times.
-
-        `nothing_deleted`: all its jobs are kept, so the ledger must begin with the schedule.
-        """
+    def check(self, ticks: Iterable[Any]) -> None:
+        """Check the decisions about a schedule, in the order of their nominal times."""
         from_begin = self.audit.begin is None
         latest, same = None, None
         for tick in ticks:
@@ -71,7 +70,7 @@ class Ledger:
                 first = latest is None and from_begin
                 self.complete |= first and tick.nominal_time <= self.row.created_at + SLACK
                 continue
-            self._check_place(latest, tick, from_begin=from_begin, nothing_deleted=nothing_deleted)
+            self._check_place(latest, tick)
             latest = tick if latest is None or tick.until > latest.until else latest
         created = self.row.created_at + SLACK
         if same is None and from_begin:
@@ -80,9 +79,7 @@ class Ledger:
         elif latest is not None:
             self._check_end(max(latest.until, created) if self.only_backfills else latest.until)
 
-    def _check_place(
-        self, latest: Any, tick: Any, *, from_begin: bool, nothing_deleted: bool
-    ) -> None:
+    def _check_place(self, latest: Any, tick: Any) -> None:
         """Compare a decision with the one before it, or with the creation of the schedule.
 
         No time is left out between two decisions, and none is in both. Backfilled times before all
@@ -91,7 +88,7 @@ class Ledger:
         backfilled, last = tick.reason == Reason.BACKFILL, tick.nominal_time - MICROSECOND
         if latest is None:
             self.only_backfills = backfilled
-            if not from_begin or backfilled:
+            if self.audit.begin is not None or backfilled:
                 return
             created, rules = self.row.created_at, self.rules.at(tick.decided_at)
             finish = None if rules is None else rules.finish_trigger
@@ -100,7 +97,7 @@ class Ledger:
                 self.complete = tick.nominal_time <= first + rules.jitter + SLACK
                 return
             self.complete = self.rules.for_life and self._find_missing(created, last) is None
-            if nothing_deleted:
+            if self.nothing_deleted:
                 self._check_gap(created + SLACK, last)
             return
         if tick.nominal_time <= latest.until:
@@ -110,7 +107,7 @@ class Ledger:
             )
         elif not self.only_backfills:
             self._check_gap(latest.until, last)
-        elif nothing_deleted:
+        elif self.nothing_deleted:
             self._check_gap(max(latest.until, self.row.created_at + SLACK), last)
         self.only_backfills &= backfilled
 

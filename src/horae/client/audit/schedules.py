@@ -13,7 +13,7 @@ from horae.storage.operations import invariants
 
 
 def check(audit: Audit) -> None:
-    """Check every schedule, then the pairs of decisions and jobs."""
+    """Check every schedule with its decisions and runs."""
     changes = RuleChanges.read(audit)
     changed: list[str] = []
     since = audit.since
@@ -29,8 +29,8 @@ def check(audit: Audit) -> None:
         kept = runs.check(row, rules, runs_by_schedule.of(row.id), audit)
         young = row.created_at > audit.now - audit.keep
         counted = row.counted is not None and row.total_runs == kept.counted
-        ledger = Ledger(row, rules, audit)
-        ledger.check(ticks.of(row.id), nothing_deleted=young and counted and not kept.unreported)
+        ledger = Ledger(row, rules, audit, young and counted and not kept.unreported)
+        ledger.check(ticks.of(row.id))
         all_kept = ledger.complete and ledger.fired == kept.jobs and ledger.retries <= kept.retries
         runs.check_statistics(row, kept, audit, all_kept=all_kept)
         for problem in _check_plan(row, rules.rules, audit.now):
@@ -41,10 +41,9 @@ def check(audit: Audit) -> None:
             f"the rules of schedule {changed[0]}{more} are known since their last change:"
             " earlier decisions are only compared with each other"
         )
-    _check_pairs(audit)
 
 
-def _check_pairs(audit: Audit) -> None:
+def check_pairs(audit: Audit) -> None:
     """Check that decisions and jobs name each other."""
 
     def pair(row: Any, message: str) -> None:
