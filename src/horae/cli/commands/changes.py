@@ -9,7 +9,6 @@ from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
 from horae.cli.moments import parse_moment
 from horae.cli.options import Limit
-from horae.cli.printing import Columns
 from horae.client.operations import ChangeLog, recorded_names
 from horae.quoting import cut
 from horae.storage.operations import ChangeFilter
@@ -63,18 +62,22 @@ def changes(
         until=None if until is None else parse_moment(until, "--until"),
     )
     found = ChangeLog(database).page(which, limit=limit).entries
-    columns: Columns = {
-        "AT": "at",
-        "BY": "actor",
-        "THROUGH": "channel",
-        "ACTION": "action",
-        "TARGET": "target",
-        "BEFORE": lambda entry: _in_line(entry.before),
-        "AFTER": lambda entry: _in_line(entry.after),
-        "OUTCOME": "outcome",
-        "NOTE": "note",
-    }
-    return table("changes", found, columns, empty="No changes are recorded.")
+    return table(
+        "changes",
+        found,
+        {
+            "AT": "at",
+            "BY": "actor",
+            "THROUGH": "channel",
+            "ACTION": "action",
+            "TARGET": "target",
+            "BEFORE": lambda entry: _in_line(entry.before),
+            "AFTER": lambda entry: _in_line(entry.after),
+            "OUTCOME": "outcome",
+            "NOTE": "note",
+        },
+        empty="No changes are recorded.",
+    )
 
 
 def _in_line(values: Any) -> str | None:

@@ -11,7 +11,7 @@ from horae.app import Horae
 from horae.cli.command import Answer, on_database, printed, table
 from horae.cli.context import operator, target_of
 from horae.cli.options import Application
-from horae.cli.printing import Columns, print_fields
+from horae.cli.printing import print_fields
 from horae.client.changes import COMMAND_LINE, Caller, attributed_to
 from horae.client.schedules import ring_of
 
@@ -52,19 +52,22 @@ def list_deployments(horae: Horae) -> Answer:
     """List the deployments of all modules, newest first."""
     found = horae.deployments.list()
     keys = {deployment.id: deployment.key for deployment in found}
-    columns: Columns = {
-        "KEY": "key",
-        "MODULE": "module",
-        "REPLICAS": "min_replicas",
-        "CREATED": "created_at",
-        "ENDED": "ended_at",
-        "REPLACED BY": lambda item: keys.get(item.replaced_by),
-    }
-    empty = (
-        "No deployments. A node deploys its application when it starts; or run: horae deploy"
-        " app:horae"
+    return table(
+        "deployments",
+        found,
+        {
+            "KEY": "key",
+            "MODULE": "module",
+            "REPLICAS": "min_replicas",
+            "CREATED": "created_at",
+            "ENDED": "ended_at",
+            "REPLACED BY": lambda item: keys.get(item.replaced_by),
+        },
+        empty=(
+            "No deployments. A node deploys its application when it starts; or run: horae deploy"
+            " app:horae"
+        ),
     )
-    return table("deployments", found, columns, empty=empty)
 
 
 @deployments_app.command()
@@ -106,13 +109,16 @@ def end(horae: Horae, key: Key) -> Answer:
 def ring(horae: Horae) -> Answer:
     """Show how the schedules are shared among the nodes."""
     shares = ring_of(horae.components.database)
-    columns: Columns = {
-        "NODE": "node",
-        "NAME": "name",
-        "FIRST OWNER OF": "first",
-        "SECOND OWNER OF": "second",
-        "SCHEDULES": "schedules",
-        "SHARE": lambda share: f"{share.share:.0%}",
-    }
-    empty = "No node fires schedules. Start one: horae run module:attribute"
-    return table("nodes", shares, columns, empty=empty)
+    return table(
+        "nodes",
+        shares,
+        {
+            "NODE": "node",
+            "NAME": "name",
+            "FIRST OWNER OF": "first",
+            "SECOND OWNER OF": "second",
+            "SCHEDULES": "schedules",
+            "SHARE": lambda share: f"{share.share:.0%}",
+        },
+        empty="No node fires schedules. Start one: horae run module:attribute",
+    )

@@ -8,7 +8,7 @@ import typer
 from horae.app import Horae
 from horae.cli.bulk import Action, DryRun, Yes, change_many
 from horae.cli.command import Answer, on_database
-from horae.cli.printing import Columns, print_table
+from horae.cli.printing import print_table
 from horae.cli.values import duration
 from horae.client.operations import FailureReport, failures_since, failures_to_change
 from horae.errors import InvalidRequest, NotFound
@@ -73,24 +73,27 @@ def errors(
 
 
 def _answer(report: FailureReport) -> Answer:
-    columns: Columns = {
-        "KEY": "key",
-        "COUNT": "count",
-        "FAILED JOBS": lambda group: len(group.failed_jobs),
-        "TYPE": "type",
-        "ERROR": lambda group: cut(  # `--json` has all of it
-            (group.sample.error or group.sample.outcome or "").strip().partition("\n")[0], 60
-        ),
-        "PLACE": "place",
-        "FIRST": "first_at",
-        "LAST": "last_at",
-        "NEW SINCE": lambda group: "" if group.new_since is None else group.new_since.key,
-        "SAMPLE": lambda group: group.sample.job_id,
-        "QUERY": "query",
-    }
-
     def show() -> None:
-        print_table(columns, report.groups, empty="No attempt has failed in this time.")
+        print_table(
+            {
+                "KEY": "key",
+                "COUNT": "count",
+                "FAILED JOBS": lambda group: len(group.failed_jobs),
+                "TYPE": "type",
+                "ERROR": lambda group: cut(  # `--json` has all of it
+                    (group.sample.error or group.sample.outcome or "").strip().partition("\n")[0],
+                    60,
+                ),
+                "PLACE": "place",
+                "FIRST": "first_at",
+                "LAST": "last_at",
+                "NEW SINCE": lambda group: "" if group.new_since is None else group.new_since.key,
+                "SAMPLE": lambda group: group.sample.job_id,
+                "QUERY": "query",
+            },
+            report.groups,
+            empty="No attempt has failed in this time.",
+        )
         if not report.complete:
             total = counted(sum(group.count for group in report.groups), "failure")
             typer.echo(

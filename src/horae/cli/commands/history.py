@@ -7,7 +7,7 @@ import typer
 
 from horae.app import Horae
 from horae.cli.command import Answer, on_database
-from horae.cli.printing import Columns, brief, print_table
+from horae.cli.printing import brief, print_table
 from horae.cli.values import duration
 from horae.client.operations import Scope, figures_of_step, series
 from horae.errors import InvalidRequest
@@ -39,21 +39,28 @@ def history(
     reads = horae.components.reads
     # About as many lines as a terminal has.
     found = series(reads, scope, queue or type_, span=duration(span), points=30)
-    columns: Columns = {
-        "TIME": "at",
-        "WAITING": "waiting",
-        "LATE BY": lambda step: brief(step["lateness_seconds"]),
-        "FINISHED": "finished",
-        "FAILED": "failed",
-        "CANCELLED": "cancelled",
-        "SLOTS": "slots",
-        "USED": "slots_used",
-        "WAIT P95": lambda step: brief(step["wait_p95_seconds"]),
-        "RUN P95": lambda step: brief(step["run_p95_seconds"]),
-    }
     steps = [
         {"at": each.at, "seconds": each.seconds, **figures_of_step(each)} for each in found.points
     ]
     names = ("scope", "name", "start", "until", "step_seconds")
     values = {**{name: getattr(found, name) for name in names}, "points": steps}
-    return Answer(values, partial(print_table, columns, steps, empty="Nothing is recorded yet."))
+    return Answer(
+        values,
+        partial(
+            print_table,
+            {
+                "TIME": "at",
+                "WAITING": "waiting",
+                "LATE BY": lambda step: brief(step["lateness_seconds"]),
+                "FINISHED": "finished",
+                "FAILED": "failed",
+                "CANCELLED": "cancelled",
+                "SLOTS": "slots",
+                "USED": "slots_used",
+                "WAIT P95": lambda step: brief(step["wait_p95_seconds"]),
+                "RUN P95": lambda step: brief(step["run_p95_seconds"]),
+            },
+            steps,
+            empty="Nothing is recorded yet.",
+        ),
+    )

@@ -7,7 +7,6 @@ import typer
 from horae.app import Horae
 from horae.cli.command import Answer, on_database, table
 from horae.cli.options import Burst, Rate
-from horae.cli.printing import Columns
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
 from horae.storage.operations import LimitView
@@ -25,15 +24,19 @@ Name = Annotated[
 def list_limits(horae: Horae) -> Answer:
     """List every limit by key with its numbers, and the due jobs that it holds back."""
     found = [as_values(view) for view in horae.limits.list()]
-    columns: Columns = {
-        "LIMIT": "name",
-        "ALLOWS": "allows",
-        "CHANGED": lambda limit: "" if limit["changed"] is None else "yes",
-        "HOLDS BACK": "held_back",
-        "KEYS": "keys",
-        "SINCE": "held_back_since",
-    }
-    return table("limits", found, columns, empty="There are no limits by key.")
+    return table(
+        "limits",
+        found,
+        {
+            "LIMIT": "name",
+            "ALLOWS": "allows",
+            "CHANGED": lambda limit: "" if limit["changed"] is None else "yes",
+            "HOLDS BACK": "held_back",
+            "KEYS": "keys",
+            "SINCE": "held_back_since",
+        },
+        empty="There are no limits by key.",
+    )
 
 
 @limits_app.command("set")

@@ -30,8 +30,9 @@ def list_nodes(horae: Horae) -> Answer:
     died = horae.components.database.autocommit(nodes.recently_died, REMEMBERED)
 
     def show() -> None:
-        empty = "No node is running. Start one: horae run module:attribute"
-        print_table(COLUMNS, seen, empty=empty)
+        print_table(
+            COLUMNS, seen, empty="No node is running. Start one: horae run module:attribute"
+        )
         if died:
             typer.echo()
             print_table(COLUMNS_OF_DEAD, died)

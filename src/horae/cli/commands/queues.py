@@ -39,19 +39,24 @@ queues_app = typer.Typer()
 @on_database
 def list_queues(horae: Horae) -> Answer:
     """List every queue that has work, is paused, has a limit or is run by a backend."""
-    columns: Columns = {
-        "QUEUE": "name",
-        "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
-        "PENDING": "pending",
-        "STARTED": "started",
-        "LIMIT": _limit_of,
-        "FAIR BY": "fair_by",
-        "OLDEST DUE": lambda queue: brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else "",
-        "BACKEND": lambda queue: queue.backend or OWN_BACKEND,
-        "NOTE": "note",
-    }
-    empty = "No queue has work, and none is paused, has a limit or is run by a backend."
-    return table("queues", horae.queues.list(), columns, empty=empty)
+    return table(
+        "queues",
+        horae.queues.list(),
+        {
+            "QUEUE": "name",
+            "STATE": lambda queue: "open" if queue.paused_at is None else "paused",
+            "PENDING": "pending",
+            "STARTED": "started",
+            "LIMIT": _limit_of,
+            "FAIR BY": "fair_by",
+            "OLDEST DUE": lambda queue: (
+                brief(queue.oldest_due) if (queue.oldest_due or 0) > 0 else ""
+            ),
+            "BACKEND": lambda queue: queue.backend or OWN_BACKEND,
+            "NOTE": "note",
+        },
+        empty="No queue has work, and none is paused, has a limit or is run by a backend.",
+    )
 
 
 @queues_app.command("depth")

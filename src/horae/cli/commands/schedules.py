@@ -12,7 +12,6 @@ from horae.cli.command import Answer, fields, on_application, on_database, table
 from horae.cli.moments import parse_moment
 from horae.cli.options import Limit, Note, Schedule
 from horae.cli.printing import (
-    Columns,
     declared_in_words,
     local_time,
     note_of,
@@ -49,25 +48,31 @@ def list_schedules(
 ) -> Answer:
     """List all schedules with their next start."""
     found = horae.schedules.list(module=module)
-    columns: Columns = {
-        "ID": "id",
-        "NAME": "name",
-        "MODULE": "module",
-        "WHEN": lambda schedule: trigger_in_line(schedule.rules.trigger),
-        "STATE": lambda schedule: schedule.disabled_reason or schedule.state,
-        "NEXT START": "next_start",
-        "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,
-        "FAILED": lambda schedule: (
-            schedule.statistics.total_failures + schedule.statistics.total_crashes
-        ),
-        "NOTE": note_of,
-    }
-    empty = (
-        "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae"
-        " schedules add"
-    )
     values = {"schedules": [as_values(each, horae.registry) for each in found]}
-    return Answer(values, partial(print_table, columns, found, empty=empty))
+    return Answer(
+        values,
+        partial(
+            print_table,
+            {
+                "ID": "id",
+                "NAME": "name",
+                "MODULE": "module",
+                "WHEN": lambda schedule: trigger_in_line(schedule.rules.trigger),
+                "STATE": lambda schedule: schedule.disabled_reason or schedule.state,
+                "NEXT START": "next_start",
+                "RUNS": lambda schedule: schedule.statistics.total_runs + schedule.open_runs,
+                "FAILED": lambda schedule: (
+                    schedule.statistics.total_failures + schedule.statistics.total_crashes
+                ),
+                "NOTE": note_of,
+            },
+            found,
+            empty=(
+                "No schedules. Declare one with @horae.cron or @horae.every, or add one: horae"
+                " schedules add"
+            ),
+        ),
+    )
 
 
 @schedules_app.command()
@@ -180,16 +185,20 @@ def next_starts(
     runs: list[dict[str, Any]] = [
         {"nominal_time": start, "count": 1, "reason": "run"} for start in starts
     ]
-    columns: Columns = {
-        "TIME": "nominal_time",
-        "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
-        "COUNT": "count",
-        "DECISION": "reason",
-    }
     both = sorted([*runs, *skipped], key=itemgetter("nominal_time"))
     return Answer(
         {"starts": starts, "skipped": skipped},
-        partial(print_table, columns, both, empty="No further start."),
+        partial(
+            print_table,
+            {
+                "TIME": "nominal_time",
+                "UNTIL": lambda row: row["until"] if row["count"] > 1 else None,
+                "COUNT": "count",
+                "DECISION": "reason",
+            },
+            both,
+            empty="No further start.",
+        ),
     )
 
 
@@ -282,20 +291,24 @@ def delete(horae: Horae, reference: Schedule) -> Answer:
 def ticks(horae: Horae, reference: Schedule, *, limit: Limit = 50) -> Answer:
     """Show the decision about each nominal time and its reason, newest first."""
     found = horae.schedules.ticks(reference_of(reference), limit=limit)
-    columns: Columns = {
-        "NOMINAL TIME": "nominal_time",
-        "UNTIL": lambda tick: tick.until if tick.count > 1 else None,
-        "COUNT": "count",
-        "DECISION": "decision",
-        "REASON": "reason",
-        "JOB": "job_id",
-        "RETRIED AS": "retried_as",
-        "LATE BY": lambda tick: (
-            tick.decided_at - tick.nominal_time if tick.decision == "fired" else None
-        ),
-        "WAITS": "waiting_reason",
-    }
-    return table("ticks", found, columns, empty="No nominal time has passed yet.")
+    return table(
+        "ticks",
+        found,
+        {
+            "NOMINAL TIME": "nominal_time",
+            "UNTIL": lambda tick: tick.until if tick.count > 1 else None,
+            "COUNT": "count",
+            "DECISION": "decision",
+            "REASON": "reason",
+            "JOB": "job_id",
+            "RETRIED AS": "retried_as",
+            "LATE BY": lambda tick: (
+                tick.decided_at - tick.nominal_time if tick.decision == "fired" else None
+            ),
+            "WAITS": "waiting_reason",
+        },
+        empty="No nominal time has passed yet.",
+    )
 
 
 @schedules_app.command()
@@ -320,15 +333,19 @@ def errors(
     """Show runs that failed or crashed, newest first."""
     key = None if reference is None else reference_of(reference)
     found = horae.schedules.errors(key, limit=limit)
-    columns: Columns = {
-        "SCHEDULE": "schedule_id",
-        "JOB": "job_id",
-        "NOMINAL TIME": "nominal_time",
-        "ENDED": "finished_at",
-        "OUTCOME": "outcome",
-        "ERROR": "error",
-    }
-    return table("errors", found, columns, empty="No run has failed.")
+    return table(
+        "errors",
+        found,
+        {
+            "SCHEDULE": "schedule_id",
+            "JOB": "job_id",
+            "NOMINAL TIME": "nominal_time",
+            "ENDED": "finished_at",
+            "OUTCOME": "outcome",
+            "ERROR": "error",
+        },
+        empty="No run has failed.",
+    )
 
 
 def _answer(horae: Horae, schedule: ScheduleView, done: str) -> Answer:

@@ -7,7 +7,7 @@ import typer
 
 from horae.cli.command import Answer, printed, table
 from horae.cli.context import target_of
-from horae.cli.printing import Columns, brief, print_fields, print_table
+from horae.cli.printing import brief, print_fields, print_table
 from horae.types import TYPE_OPTIONS, JobType
 from horae.types.documentation import declared_by, description_of, parameters_schema
 
@@ -19,17 +19,22 @@ types_app = typer.Typer()
 def list_types(context: typer.Context) -> Answer:
     """List the job types that the application declares."""
     found = [as_values(job_type) for job_type in target_of(context).application.registry]
-    columns: Columns = {
-        "TYPE": "name",
-        "QUEUE": "queue",
-        "PARAMETERS": lambda kind: ", ".join(kind["parameters"].get("properties", {})),
-        "MAX COUNT": lambda kind: "no limit" if kind["max_count"] is None else kind["max_count"],
-        "ATTEMPTS": "max_attempts",
-        "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
-        "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
-    }
-    empty = "The application declares no job types."
-    return table("types", found, columns, empty=empty)
+    return table(
+        "types",
+        found,
+        {
+            "TYPE": "name",
+            "QUEUE": "queue",
+            "PARAMETERS": lambda kind: ", ".join(kind["parameters"].get("properties", {})),
+            "MAX COUNT": lambda kind: (
+                "no limit" if kind["max_count"] is None else kind["max_count"]
+            ),
+            "ATTEMPTS": "max_attempts",
+            "SOFT LIMIT": lambda kind: brief(kind["soft_time_limit"]),
+            "DESCRIPTION": lambda kind: (kind["description"] or "").partition("\n")[0],
+        },
+        empty="The application declares no job types.",
+    )
 
 
 @types_app.command()
@@ -41,14 +46,6 @@ def show(
     """Show one job type: its options and its parameters."""
     kind = as_values(target_of(context).application.registry.get(name))
     required = kind["parameters"].get("required", [])
-    columns: Columns = {
-        "PARAMETER": itemgetter(0),
-        "TYPE": lambda item: " or ".join(
-            option.get("type") or option.get("$ref", "any").rpartition("/")[2]
-            for option in item[1].get("anyOf", [item[1]])
-        ),
-        "DEFAULT": lambda item: "required" if item[0] in required else repr(item[1].get("default")),
-    }
 
     def show_all() -> None:
         print_fields(
@@ -58,7 +55,20 @@ def show(
         )
         typer.echo()
         parameters = kind["parameters"].get("properties", {}).items()
-        print_table(columns, parameters, empty="It has no parameters.")
+        print_table(
+            {
+                "PARAMETER": itemgetter(0),
+                "TYPE": lambda item: " or ".join(
+                    option.get("type") or option.get("$ref", "any").rpartition("/")[2]
+                    for option in item[1].get("anyOf", [item[1]])
+                ),
+                "DEFAULT": lambda item: (
+                    "required" if item[0] in required else repr(item[1].get("default"))
+                ),
+            },
+            parameters,
+            empty="It has no parameters.",
+        )
 
     return Answer(kind, show_all)
 

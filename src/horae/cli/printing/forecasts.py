@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import typer
 
 from horae.cli.escaping import printable
-from horae.cli.printing.output import Columns, brief, print_table
+from horae.cli.printing.output import brief, print_table
 from horae.domain.forecast import Comparison, Forecast, Peak, ScheduleForecast
 from horae.domain.schedules import Decision
 from horae.domain.times import load_zone
@@ -22,16 +22,19 @@ def print_forecast(forecast: Forecast, zone: str, limit: int) -> None:
     """Print the schedules, those with times that are not run first, then peaks and clocks."""
     _print(f"{at(forecast.start, zone)} to {at(forecast.end, zone)} ({zone})\n")
     shown = sorted(forecast.schedules, key=_trouble)
-    columns: Columns = {
-        "SCHEDULE": "name",
-        "RUNS": lambda schedule: f"{len(schedule.runs):,}",
-        "EACH TAKES": lambda schedule: brief(schedule.took),
-        "COALESCED": lambda schedule: _number(schedule.count(Decision.COALESCED)),
-        "SKIPPED": lambda schedule: _number(schedule.count(Decision.SKIPPED)),
-        "MISSED": lambda schedule: _number(schedule.count(Decision.MISSED)),
-        "NOTE": lambda schedule: _note(schedule, zone),
-    }
-    print_table(columns, shown[:limit], empty="The application declares no schedules.")
+    print_table(
+        {
+            "SCHEDULE": "name",
+            "RUNS": lambda schedule: f"{len(schedule.runs):,}",
+            "EACH TAKES": lambda schedule: brief(schedule.took),
+            "COALESCED": lambda schedule: _number(schedule.count(Decision.COALESCED)),
+            "SKIPPED": lambda schedule: _number(schedule.count(Decision.SKIPPED)),
+            "MISSED": lambda schedule: _number(schedule.count(Decision.MISSED)),
+            "NOTE": lambda schedule: _note(schedule, zone),
+        },
+        shown[:limit],
+        empty="The application declares no schedules.",
+    )
     _print_rest(len(shown), limit, "schedule")
     _print_part("Runs at a time", forecast.peaks(), lambda peak: _peak(peak, zone), limit, "line")
     _print_part(

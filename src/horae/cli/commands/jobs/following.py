@@ -126,13 +126,15 @@ def draw(changes: Iterator[Job]) -> dict[int, Job]:
     """Draw a progress bar for each job; return the jobs in their final states."""
     last: dict[int, Job] = {}
     bars: dict[int, TaskID] = {}
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console()) as progress:
+    with Progress(
+        *(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+        ),
+        console=console(),
+    ) as progress:
         for job in changes:
             last[job.id] = job
             if job.id not in bars:
