@@ -24,11 +24,12 @@ def check(audit: Audit) -> None:
         wrong = (
             "which does not exist" if row.found is None else "which does not look for members there"
         )
-        message = (
+        audit.add(
+            Invariant.GROUPS,
             f"{row.number} jobs, such as job {row.first}, are members of group {row.group_id},"
-            f" {wrong}"
+            f" {wrong}",
+            job=row.first,
         )
-        audit.add(Invariant.GROUPS, message, job=row.first)
 
 
 def check_dependencies(audit: Audit) -> None:
@@ -43,8 +44,11 @@ def check_dependencies(audit: Audit) -> None:
         if (problem := _check_dependency(row)) is not None:
             audit.add(Invariant.GROUPS, f"job {row.job_id} {problem}", job=row.job_id)
     for row in audit.stream(group_invariants.UNREPORTED):
-        message = f"job {row.job_id} waits for job {row.after_id}, whose end it will never learn"
-        audit.add(Invariant.GROUPS, message, job=row.job_id)
+        audit.add(
+            Invariant.GROUPS,
+            f"job {row.job_id} waits for job {row.after_id}, whose end it will never learn",
+            job=row.job_id,
+        )
 
 
 def _check_dependency(row: Any) -> str | None:

@@ -46,11 +46,12 @@ def check(audit: Audit) -> None:
     for row in audit.stream(invariants.IMPOSSIBLE_JOBS):
         ended = "has no end" if row.finished_at is None else f"ended at {show(row.finished_at)}"
         held = "no node" if row.node_id is None else f"node {row.node_id}"
-        message = (
+        audit.add(
+            Invariant.ENDED_JOBS,
             f"job {row.id} is {row.state}, {ended} and is held by {held}, or has values that"
-            " contradict that"
+            " contradict that",
+            job=row.id,
         )
-        audit.add(Invariant.ENDED_JOBS, message, job=row.id)
     for row in audit.stream(invariants.DOUBLE_KEYS):
         audit.add(
             Invariant.RUNS,
@@ -64,22 +65,27 @@ def check_retries(audit: Audit) -> None:
     for repeated, grouped in groupby(rows, key=lambda row: row.retry_of):
         retries = list(grouped)
         for row in retries[1:]:
-            message = (
-                f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already"
+            audit.add(
+                Invariant.RUNS,
+                f"job {row.id} retries job {repeated}, which job {retries[0].id} retries already",
+                job=row.id,
             )
-            audit.add(Invariant.RUNS, message, job=row.id)
         for row in retries:
             if row.its_state is not None and row.its_state not in {
                 JobState.FAILED,
                 JobState.CANCELLED,
             }:
-                message = f"job {row.id} retries job {repeated}, which is {row.its_state}"
-                audit.add(Invariant.RUNS, message, job=row.id)
-            elif row.its_end is not None and row.created_at < row.its_end - IN_ONE_TRANSACTION:
-                message = (
-                    f"job {row.id} retries job {repeated}, but was created before that had ended"
+                audit.add(
+                    Invariant.RUNS,
+                    f"job {row.id} retries job {repeated}, which is {row.its_state}",
+                    job=row.id,
                 )
-                audit.add(Invariant.RUNS, message, job=row.id)
+            elif row.its_end is not None and row.created_at < row.its_end - IN_ONE_TRANSACTION:
+                audit.add(
+                    Invariant.RUNS,
+                    f"job {row.id} retries job {repeated}, but was created before that had ended",
+                    job=row.id,
+                )
 
 
 def check_tags(audit: Audit) -> None:
@@ -95,16 +101,18 @@ def check_tags(audit: Audit) -> None:
         )
         indexed = {row.tag for row in found if row.tag is not None}
         if given != indexed:
-            message = (
+            audit.add(
+                Invariant.TAGS,
                 f"job {job_id} has the tags {sorted(given)}, but a search finds it by"
-                f" {sorted(indexed)}"
+                f" {sorted(indexed)}",
+                job=job_id,
             )
-            audit.add(Invariant.TAGS, message, job=job_id)
     for row in audit.stream(invariants.STRAY_TAGS):
-        message = (
-            f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone"
+        audit.add(
+            Invariant.TAGS,
+            f"a search by the tag {row.tag!r} finds job {row.job_id}, which has no tags or is gone",
+            job=row.job_id,
         )
-        audit.add(Invariant.TAGS, message, job=row.job_id)
 
 
 def check_keys(audit: Audit) -> None:
@@ -118,10 +126,12 @@ def check_keys(audit: Audit) -> None:
                 before.finished_at is not None
                 and after.created_at < before.finished_at - IN_ONE_TRANSACTION
             ):
-                message = (
-                    f"job {after.id} ({kind}) was created while job {before.id} had its key {key!r}"
+                audit.add(
+                    Invariant.RUNS,
+                    f"job {after.id} ({kind}) was created while job {before.id} had its key"
+                    f" {key!r}",
+                    job=after.id,
                 )
-                audit.add(Invariant.RUNS, message, job=after.id)
 
 
 def attempts_of(rows: Sequence[Any]) -> list[Any]:
@@ -289,5 +299,8 @@ def check_cancels(audit: Audit) -> None:
     while batch := list(islice(ids, 500)):
         for row in audit.connection.execute(invariants.STATES, {"ids": batch}):
             if row.state != JobState.CANCELLED:
-                message = f"job {row.id} is {row.state}, although its cancel was confirmed"
-                audit.add(Invariant.ENDED_JOBS, message, job=row.id)
+                audit.add(
+                    Invariant.ENDED_JOBS,
+                    f"job {row.id} is {row.state}, although its cancel was confirmed",
+                    job=row.id,
+                )

@@ -72,11 +72,13 @@ def check_pauses(audit: Audit) -> None:
     attempts = audit.stream(invariants.ATTEMPTS_WHILE_PAUSED)
     for row in chain(attempts, audit.stream(invariants.STARTED_WHILE_PAUSED)):
         if row.node_id in workers and row.started_at > row.paused_at + IN_ONE_TRANSACTION:
-            message = (
+            audit.add(
+                Invariant.LIMITS,
                 f"node {row.node_id} began job {row.id} at {show(row.started_at)}, although queue"
-                f" {row.queue} has been paused since {show(row.paused_at)}"
+                f" {row.queue} has been paused since {show(row.paused_at)}",
+                job=row.id,
+                queue=row.queue,
             )
-            audit.add(Invariant.LIMITS, message, job=row.id, queue=row.queue)
 
 
 @dataclass(slots=True)
@@ -165,11 +167,12 @@ def check_keys(audit: Audit) -> None:
     for (name, key), row in seen.found.items():
         if name not in seen.changed:
             what = f"job {row.id} started at {show(row.started_at)}"
-            text = (
+            audit.add(
+                Invariant.LIMITS,
                 f"limit {quoted(name)} allows {seen.numbers[name].text}{_under(key)}, but {what}"
-                " was one too many"
+                " was one too many",
+                job=row.id,
             )
-            audit.add(Invariant.LIMITS, text, job=row.id)
     for row in audit.stream(invariants.BUCKETS):
         name = row.limit_name
         if name not in seen.first_start or name in seen.changed:
@@ -183,11 +186,11 @@ def check_keys(audit: Audit) -> None:
         is_known = period and at >= (first_start - EPOCH) // MICROSECOND
         burst = (numbers.burst or 1) * period
         if numbers.window == "bucket" and is_known and level > burst:
-            text = (
+            audit.add(
+                Invariant.LIMITS,
                 f"limit {quoted(name)} allows {numbers.text}{_under(row.key)}, but"
-                f" {level / period:.0f} starts are stored as free"
+                f" {level / period:.0f} starts are stored as free",
             )
-            audit.add(Invariant.LIMITS, text)
 
 
 def _under(key: str) -> str:

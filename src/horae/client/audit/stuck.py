@@ -40,11 +40,12 @@ def check_due(audit: Audit) -> None:
             if node.can_run(row.type, row.queue) and node.running < node.concurrency
         ]
         if idle:
-            message = (
+            audit.add(
+                Invariant.STUCK,
                 f"{row.number} jobs of type {row.type} in queue {row.queue} are due, the oldest"
-                f" since {show(row.oldest)}, although node {idle[0].id} has free slots"
+                f" since {show(row.oldest)}, although node {idle[0].id} has free slots",
+                queue=row.queue,
             )
-            audit.add(Invariant.STUCK, message, queue=row.queue)
 
 
 def check_lanes(audit: Audit) -> None:
@@ -55,10 +56,11 @@ def check_lanes(audit: Audit) -> None:
             if row.found is None
             else "is for jobs of another queue, type or priority"
         )
-        message = (
-            f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it"
+        audit.add(
+            Invariant.STUCK,
+            f"job {row.id} waits in lane {row.lane_id}, which {wrong}, so that no claim finds it",
+            job=row.id,
         )
-        audit.add(Invariant.STUCK, message, job=row.id)
     before = audit.now - DUE_FOR
     # A change of a queue takes all of its jobs out of their lanes, and a node that has just started
     # has to catch up.
@@ -68,11 +70,12 @@ def check_lanes(audit: Audit) -> None:
         return
     unfiled = audit.connection.execute(invariants.UNFILED, {"before": before}).one()
     if unfiled.number:
-        message = (
+        audit.add(
+            Invariant.STUCK,
             f"{unfiled.number} jobs with limits, such as job {unfiled.first}, have waited to be put"
-            " into a lane"
+            " into a lane for more than ten minutes",
+            job=unfiled.first,
         )
-        audit.add(Invariant.STUCK, f"{message} for more than ten minutes", job=unfiled.first)
 
 
 def check_held(audit: Audit) -> None:
@@ -94,11 +97,12 @@ def check_hooks(audit: Audit) -> None:
     known = {name for node in audit.workers for name in node.types}
     for row in audit.stream(invariants.HOOKS, before=audit.now - DUE_FOR):
         if row.type in known:
-            message = (
+            audit.add(
+                Invariant.STUCK,
                 f"{row.number} ended jobs of type {row.type} still owe a hook, such as job"
-                f" {row.first}"
+                f" {row.first}",
+                job=row.first,
             )
-            audit.add(Invariant.STUCK, message, job=row.first)
 
 
 def check_schedules(audit: Audit) -> None:
@@ -117,10 +121,12 @@ def check_schedules(audit: Audit) -> None:
             and row.next_start < audit.now - STARTED_WITHIN
         )
         if late:
-            message = (
-                f"schedule {row.id} ({row.name}) was to start at {show(row.next_start)} and has not"
+            audit.add(
+                Invariant.STUCK,
+                f"schedule {row.id} ({row.name}) was to start at {show(row.next_start)} and has"
+                " not",
+                schedule=row.id,
             )
-            audit.add(Invariant.STUCK, message, schedule=row.id)
 
 
 def check_runs(audit: Audit) -> None:
@@ -130,8 +136,10 @@ def check_runs(audit: Audit) -> None:
         return
     for row in audit.stream(invariants.ENDED_RUNS, before=audit.now - STARTED_WITHIN):
         end = "has no row" if row.job_state is None else f"is {row.job_state}"
-        message = (
+        audit.add(
+            Invariant.STUCK,
             f"schedule {row.id} ({row.name}) is {row.state} and waits for job {row.run_token},"
-            f" which {end}"
+            f" which {end}",
+            schedule=row.id,
+            job=row.run_token,
         )
-        audit.add(Invariant.STUCK, message, schedule=row.id, job=row.run_token)
