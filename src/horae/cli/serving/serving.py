@@ -187,9 +187,14 @@ def listen(on_signal: Callable[[int], None]) -> None:
         # `nohup` lets a program ignore that its terminal is closed.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: None)  # its number is in the pipe already
-    threading.Thread(
-        target=_read_signals, args=(read_end, on_signal), name="horae-signals", daemon=True
-    ).start()
+
+    def read() -> None:
+        while True:
+            for number in os.read(read_end, 1):
+                if number in SIGNALS:
+                    on_signal(number)
+
+    threading.Thread(target=read, name="horae-signals", daemon=True).start()
     os.register_at_fork(after_in_child=_restore_signals)
 
 
@@ -201,23 +206,12 @@ def _restore_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _read_signals(read_end: int, on_signal: Callable[[int], None]) -> None:
-    while True:
-        for number in os.read(read_end, 1):
-            if number in SIGNALS:
-                on_signal(number)
-
-
 def end_for_certain(code: int, seconds: float = LAST_RESORT, text: bytes = SETTLED) -> None:
     """Exit after `seconds` even if a body, hook or connection hangs, if a thread can start."""
-    try_start(
-        threading.Thread(
-            target=_end_later, args=(code, seconds, text), name="horae-last-resort", daemon=True
-        )
-    )
 
+    def end() -> None:
+        time.sleep(seconds)
+        os.write(2, text)
+        os._exit(code)
 
-def _end_later(code: int, seconds: float, text: bytes) -> None:
-    time.sleep(seconds)
-    os.write(2, text)
-    os._exit(code)
+    try_start(threading.Thread(target=end, name="horae-last-resort", daemon=True))
