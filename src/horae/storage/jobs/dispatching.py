@@ -155,7 +155,7 @@ WITHDRAW_OF: Final = (
     .values(sent_at=null())
 )
 SENT: Final = (
-    select(jobs.c.type, jobs.c.queue, func.count(), func.max(seconds_since(jobs.c.sent_at)))
+    select(jobs.c.type, jobs.c.queue, func.count(), seconds_since(func.min(jobs.c.sent_at)))
     .where(IS_SENT)
     .group_by(jobs.c.type, jobs.c.queue)
     .order_by(jobs.c.type, jobs.c.queue)

@@ -118,7 +118,7 @@ _ended = (
     .limit(bindparam("most"))
     .subquery("ended")
 )
-ENDED: Final = select(func.count(), func.max(seconds_since(_ended.c.finished_at)))
+ENDED: Final = select(func.count(), seconds_since(func.min(_ended.c.finished_at)))
 
 
 def jobs_before(connection: Connection, job_id: JobId, scope: ClaimScope) -> Before:

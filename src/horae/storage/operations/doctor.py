@@ -145,7 +145,7 @@ DUE_WORK: Final = (
         _due.c.queue,
         _due.c.type,
         func.count().label("count"),
-        func.max(seconds_since(_due.c.run_at)).label("oldest"),
+        seconds_since(func.min(_due.c.run_at)).label("oldest"),
         func.count(case((_due.c.awaited > REPORTED, 1))).label("awaited"),
     )
     .group_by(_due.c.queue, _due.c.type)

@@ -70,7 +70,7 @@ _due = union_all(
 ).subquery("due")
 _sent = _due.c.sent_at.is_not(None)
 DUE_JOBS: Final = select(
-    _due.c.queue, _due.c.type, _sent, func.count(), func.max(seconds_since(_due.c.run_at))
+    _due.c.queue, _due.c.type, _sent, func.count(), seconds_since(func.min(_due.c.run_at))
 ).group_by(_due.c.queue, _due.c.type, _sent)
 # The run of a late schedule was due long before there was a job.
 WAITING_LONG: Final = (
@@ -79,7 +79,7 @@ WAITING_LONG: Final = (
         jobs.c.type,
         buckets.c.limit_name.label("limit"),
         func.count().label("count"),
-        func.max(seconds_since(jobs.c.run_at)).label("oldest"),
+        seconds_since(func.min(jobs.c.run_at)).label("oldest"),
     )
     .select_from(
         jobs.outerjoin(lanes, lanes.c.id == jobs.c.lane_id).outerjoin(

@@ -28,7 +28,7 @@ from horae.storage.jobs.limits.lane_statements import MAY_START, running_weights
 from horae.storage.jobs.limits.own_limits import own_limits
 from horae.storage.jobs.tables import has_not_expired, jobs
 
-_COUNT: Final = (func.count(), func.max(seconds_since(jobs.c.run_at)))
+_COUNT: Final = (func.count(), seconds_since(func.min(jobs.c.run_at)))
 _DUE: Final = and_(jobs.c.run_at <= database_now(), has_not_expired())
 FILED: Final = (
     select(lanes.c.queue, lanes.c.type, *_COUNT, lanes.c.weight, lanes.c.id)
