@@ -11,7 +11,10 @@ from typing import Any, Protocol
 import psycopg
 
 COLUMNS = "type, queue, priority, state, params, max_attempts, meta, run_at, created_at, updated_at"
-END_ALL = "UPDATE horae_jobs SET state = 'cancelled', finished_at = run_at WHERE state = 'pending'"
+# Long ago, because nodes count what has ended lately, of which no node ran so much.
+END_ALL = (
+    "UPDATE horae_jobs SET state = 'cancelled', finished_at = run_at - {} WHERE state = 'pending'"
+)
 HELD = "SELECT count(*) FROM horae_jobs WHERE node_id IS NOT NULL"
 CLEARED = ("horae_jobs", "horae_job_attempts", "bare_jobs")
 
@@ -129,7 +132,7 @@ class RawPostgres:
         )
 
     def end_all(self) -> None:
-        self._execute(END_ALL)
+        self._execute(END_ALL.format("interval '1 hour'"))
         self._execute("VACUUM ANALYZE horae_jobs")
 
     def analyze(self) -> None:
@@ -214,7 +217,7 @@ class RawSqlite:
         return int(self._connection.execute(HELD).fetchone()[0])
 
     def end_all(self) -> None:
-        self._connection.execute(END_ALL)
+        self._connection.execute(END_ALL.format(3_600_000_000))
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def analyze(self) -> None:
