@@ -31,7 +31,7 @@ from horae.api.problems import RESPONSES  # noqa: E402
 from horae.api.resources import RESOURCE_ROUTERS, groups  # noqa: E402
 from horae.client.jobs import job_starts  # noqa: E402
 from horae.domain.jobs import KeepLogs, log_lines  # noqa: E402
-from horae.domain.jobs import query as query_rules  # noqa: E402
+from horae.domain.jobs.query import terms as query_rules  # noqa: E402
 from horae.domain.names import LONGEST_NAME  # noqa: E402
 from horae.domain.times import parse_duration  # noqa: E402
 from horae.settings import PREFIX, Settings  # noqa: E402
