@@ -505,17 +505,22 @@ class TestAddresses:
         assert "declare it at the top level of a module" in failed.error
 
     @pytest.mark.parametrize(
-        ("spec", "reason"),
+        ("spec", "file", "reason"),
         [
-            (None, "an interactive session has no file"),
-            (ModuleSpec("app.__main__", None), "__main__.py must not be imported"),
+            (None, None, "an interactive session"),
+            (None, "<stdin>", "a program read from stdin, has no file"),
+            (ModuleSpec("app.__main__", None), __file__, "__main__.py must not be imported"),
         ],
     )
     async def test_a_main_module_that_cannot_be_imported_is_refused(
-        self, monkeypatch: pytest.MonkeyPatch, spec: ModuleSpec | None, reason: str
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        spec: ModuleSpec | None,
+        file: str | None,
+        reason: str,
     ) -> None:
         main = ModuleType("__main__")
-        main.__spec__ = spec
+        main.__spec__, main.__file__ = spec, file
         monkeypatch.setitem(sys.modules, "__main__", main)
         job_type = type("InMain", (process_bodies.Multiply,), {"__module__": "__main__"})()
         with pytest.raises(InvalidJobType, match=reason):

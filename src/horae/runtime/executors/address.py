@@ -4,6 +4,7 @@ It never comes from the database.
 """
 
 import sys
+from pathlib import Path
 from typing import Any, Final, cast
 
 from horae.errors import InvalidJobType
@@ -47,8 +48,9 @@ def problem_of_main() -> str | None:
     """Return why a child process cannot import the main module of this one; None if it can."""
     main = sys.modules[MAIN]
     name = getattr(main.__spec__, "name", None)
-    if name is None and getattr(main, "__file__", None) is None:
-        return "an interactive session has no file to import"
+    # Of a program that was read from standard input, the name of the file is "<stdin>".
+    if name is None and not Path(getattr(main, "__file__", None) or "<stdin>").exists():
+        return "an interactive session, or a program read from stdin, has no file to import"
     if name is not None and name.rpartition(".")[2] == MAIN:
         return "a package's __main__.py must not be imported, because that runs it"
     return None
