@@ -70,10 +70,6 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _made_from(name: str) -> str:
-    return re.sub("_on$", "_at", name.removesuffix("_sentence"))
-
-
 class View(BaseModel):
     """A part of a response, made from the attributes of a value.
 
@@ -82,7 +78,9 @@ class View(BaseModel):
     """
 
     model_config = ConfigDict(
-        alias_generator=AliasGenerator(validation_alias=_made_from),
+        alias_generator=AliasGenerator(
+            validation_alias=lambda name: re.sub("_on$", "_at", name.removesuffix("_sentence"))
+        ),
         from_attributes=True,
         populate_by_name=True,
     )

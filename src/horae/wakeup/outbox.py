@@ -15,7 +15,6 @@ from typing import Final
 from weakref import WeakSet
 
 from horae.domain.backoff import retry_delay
-from horae.domain.jobs import JobId
 from horae.forking import BuiltAnewInChild
 from horae.guarded_log import guarded_log
 from horae.receiving_thread import RECONNECT
@@ -46,9 +45,18 @@ class Merged:
         return bool(self._hints)
 
     def add(self, hint: Hint) -> None:
-        """Merge a hint with the one of its kind."""
+        """Merge a hint with the one of its kind; if either has no ids, the result has none."""
         if (before := self._hints.get(hint.kind)) is not None:
-            hint = _merge(before, hint)
+            ids = tuple(dict.fromkeys((*before.job_ids, *hint.job_ids)))
+            # All nodes respond to the merged hint if they must to either.
+            counts, seeds = (before.count, hint.count), (before.seed, hint.seed)
+            hint = Hint(
+                hint.kind,
+                ids if before.job_ids and hint.job_ids else (),
+                count=None if None in counts else sum(count or 0 for count in counts),
+                seed=None if None in seeds else hint.seed,
+                busy=tuple(dict.fromkeys((*before.busy, *hint.busy))),
+            )
         if len(hint.job_ids) > MOST_IDS:
             hint = replace(hint, job_ids=())
         self._hints[hint.kind] = hint
@@ -57,24 +65,6 @@ class Merged:
         """Remove and return all hints."""
         taken, self._hints = self._hints, {}
         return list(taken.values())
-
-
-def _merge(first: Hint, second: Hint) -> Hint:
-    """Return one hint for two of a kind.
-
-    If either has no ids, the result has none; all nodes respond to it if they must to either.
-    """
-    ids: tuple[JobId, ...] = ()
-    if first.job_ids and second.job_ids:
-        ids = tuple(dict.fromkeys((*first.job_ids, *second.job_ids)))
-    counts, seeds = (first.count, second.count), (first.seed, second.seed)
-    return Hint(
-        first.kind,
-        ids,
-        count=None if None in counts else sum(count or 0 for count in counts),
-        seed=None if None in seeds else second.seed,
-        busy=tuple(dict.fromkeys((*first.busy, *second.busy))),
-    )
 
 
 class Outbox(BuiltAnewInChild):

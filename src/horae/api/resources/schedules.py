@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Path, Response
@@ -27,13 +28,11 @@ from horae.api.views.schedules import (
     LaneList,
     PreviewItem,
     PutResult,
-    SchedulableTypes,
     ScheduleDetail,
     ScheduleList,
     StatisticsItem,
     TickList,
     WhyItem,
-    schedulable_types,
     schedule_detail,
     schedule_item,
     statistics_item,
@@ -44,6 +43,8 @@ from horae.client.schedules.lanes import LONGEST, MOST_LANES
 from horae.domain.schedules import Decision
 from horae.storage.engine import Use
 from horae.storage.schedules import ScheduleFilter
+from horae.types.documentation import description_of, parameters_schema
+from horae.types.parameters import ModelParameters
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
@@ -110,6 +111,21 @@ class WhyQuery(RequestModel):
     )
 
 
+class SchedulableType(View):
+    """A job type that a schedule may start."""
+
+    type: str
+    queue: str
+    description: str | None
+    parameters: dict[str, Any] = Field(description="Their JSON schema.")
+
+
+class SchedulableTypes(View):
+    """The job types that a schedule may start, by name; empty if this process knows none."""
+
+    types: list[SchedulableType]
+
+
 class Started(View):
     """The job of a manual run."""
 
@@ -167,7 +183,17 @@ async def preview_schedule(
 @router.get("/types/")
 async def list_schedulable_types(services: ServicesHere, _actor: Reader) -> SchedulableTypes:
     """List the job types that a schedule may start, with the schemas of their parameters."""
-    return schedulable_types(services.registry)
+    found = [
+        SchedulableType(
+            type=kind.type,
+            queue=kind.queue,
+            description=description_of(kind),
+            parameters=parameters_schema(kind),
+        )
+        for kind in services.registry
+        if isinstance(kind.parameters, ModelParameters)  # a schedule has no row of another table
+    ]
+    return SchedulableTypes(types=sorted(found, key=attrgetter("type")))
 
 
 @router.get("/lanes/")

@@ -202,9 +202,8 @@ class JobViews:
         return self._listed(JobView, jobs)
 
     def _listed(self, model: type[V], jobs: Sequence[Job]) -> list[V]:
-        described = [job for job in jobs if self._describes(job)]
-        added = self._added_to([job for job in described if job.is_whole])
-        long = [job for job in described if not job.is_whole]
+        added = self._added_to([job for job in jobs if job.is_whole])
+        long = [job for job in jobs if not job.is_whole and self._describes(job)]
         for first in range(0, len(long), LONG_AT_ONCE):
             part = long[first : first + LONG_AT_ONCE]  # a list leaves long values out
             stored = self._database.autocommit(reading.get_many, [job.id for job in part])

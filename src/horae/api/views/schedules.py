@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AliasPath, BeforeValidator, Field, create_model
@@ -26,8 +25,6 @@ from horae.client.shown_parameters import shown_parameters
 from horae.domain.schedules import RULE_OPTIONS, RuleOption, ValueKind
 from horae.domain.schedules.why import WhyKind
 from horae.types import Registry
-from horae.types.documentation import description_of, parameters_schema
-from horae.types.parameters import ModelParameters
 
 Seconds = Annotated[float, BeforeValidator(timedelta.total_seconds)]
 
@@ -375,21 +372,6 @@ class PreviewItem(View):
     next_clock_change: datetime | None
 
 
-class SchedulableType(View):
-    """A job type that a schedule may start."""
-
-    type: str
-    queue: str
-    description: str | None
-    parameters: dict[str, Any] = Field(description="Their JSON schema.")
-
-
-class SchedulableTypes(View):
-    """The job types that a schedule may start, by name; empty if this process knows none."""
-
-    types: list[SchedulableType]
-
-
 class FailedRunItem(View):
     """An attempt at a run that did not succeed."""
 
@@ -449,21 +431,6 @@ def why_item(why: ScheduleWhy, *, values: bool) -> WhyItem:
     if not values:
         item.text = without_parts(item.text, why.of_values)
     return item
-
-
-def schedulable_types(registry: Registry) -> SchedulableTypes:
-    """Return the job types that a schedule may start; a schedule has no row of another table."""
-    found = [
-        SchedulableType(
-            type=kind.type,
-            queue=kind.queue,
-            description=description_of(kind),
-            parameters=parameters_schema(kind),
-        )
-        for kind in registry
-        if isinstance(kind.parameters, ModelParameters)
-    ]
-    return SchedulableTypes(types=sorted(found, key=attrgetter("type")))
 
 
 def _values(view: ScheduleView) -> dict[str, Any]:

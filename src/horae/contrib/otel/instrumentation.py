@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from opentelemetry.metrics import MeterProvider, get_meter
@@ -14,20 +13,8 @@ from horae.app import Horae
 from horae.contrib.otel.measures import Measures
 from horae.contrib.otel.tracing import Tracing, log
 from horae.storage.queues import QueueView, queues
-from horae.types import Hook, around_hook
 
-
-class _Instrumented:
-    """What was added to the hooks of an application."""
-
-    def __init__(self, tracing: Tracing) -> None:
-        self.start, self.settle = tracing.observe_start, tracing.observe_settlement
-        # A child process that cannot find it runs its jobs all the same.
-        self.body: Hook[Any] = around_hook(tracing.observe_body, required=False)
-        self.measures = tracing.measures
-
-
-_applications: WeakKeyDictionary[Horae, _Instrumented] = WeakKeyDictionary()
+_applications: WeakKeyDictionary[Horae, Tracing] = WeakKeyDictionary()
 
 
 def instrument(
@@ -54,27 +41,26 @@ def instrument(
         get_meter("horae", found, meter_provider),
         (lambda: _read_queues(application())) if queue_metrics else None,
     )
-    tracing = Tracing(
+    tracing = _applications[horae] = Tracing(
         get_tracer("horae", found, tracer_provider),
         measures,
         propagator or TraceContextTextMapPropagator(),
     )
-    added = _applications[horae] = _Instrumented(tracing)
-    horae.hooks.starts.append(added.start)
-    horae.hooks.settlements.append(added.settle)
+    horae.hooks.starts.append(tracing.observe_start)
+    horae.hooks.settlements.append(tracing.observe_settlement)
     # The span is the outermost, so that it covers what the application runs around bodies.
-    horae.hooks.around.insert(0, added.body)
+    horae.hooks.around.insert(0, tracing.body)
 
 
 def uninstrument(horae: Horae) -> None:
     """Make no more spans and metrics of the application's jobs; nothing if it makes none."""
-    added = _applications.pop(horae, None)
-    if added is None:
+    tracing = _applications.pop(horae, None)
+    if tracing is None:
         return
-    added.measures.close()
-    horae.hooks.starts.remove(added.start)
-    horae.hooks.settlements.remove(added.settle)
-    horae.hooks.around.remove(added.body)
+    tracing.measures.close()
+    horae.hooks.starts.remove(tracing.observe_start)
+    horae.hooks.settlements.remove(tracing.observe_settlement)
+    horae.hooks.around.remove(tracing.body)
 
 
 def _read_queues(horae: Horae | None) -> Sequence[QueueView]:

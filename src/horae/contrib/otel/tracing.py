@@ -34,7 +34,7 @@ from horae.contrib.otel.measures import Measures
 from horae.domain.jobs import FAILED_OUTCOMES, Claim
 from horae.guarded_log import guarded_log
 from horae.runtime.bodies import FinishedRun, Settling
-from horae.types import JobContext, Starting
+from horae.types import Hook, JobContext, Starting, around_hook
 
 DUE: Final = "horae_due"
 """The key in `meta` of the moment at which the job is due, in seconds since 1970."""
@@ -58,6 +58,8 @@ class Tracing:
         self.tracer, self.measures, self.propagator = tracer, measures, propagator
         self.runs: Memory[tuple[int, int], SpanContext] = Memory()
         """The run spans by job and lease, until the results are written."""
+        # A child process that cannot find it runs its jobs all the same.
+        self.body: Hook[Any] = around_hook(self.observe_body, required=False)
 
     def observe_start(self, starting: Starting) -> "StartSpan":
         """Make the span of a call that starts jobs."""
