@@ -21,9 +21,6 @@ from horae.api.security.guards import ErrorResponses, RequestGuard
 from horae.api.services import Services
 from horae.api.stream import JobStreamEvent, ScheduleGone
 
-TITLE: Final = "Horae"
-SUMMARY: Final = "Background work: jobs, their progress, and what runs them."
-HEADERS: Final = ("authorization", "content-type", "last-event-id")
 PROBES: Final = frozenset({"health", "readiness"})
 """Operations for supervisors of this process."""
 OPEN: Final = PROBES | {"log_in", "log_out"}
@@ -103,13 +100,13 @@ def http_interface(services: Services) -> HttpInterface:
                 CORSMiddleware,
                 allow_origins=settings.trusted_origins,
                 allow_methods=DECLARED,
-                allow_headers=HEADERS,
+                allow_headers=("authorization", "content-type", "last-event-id"),
                 allow_credentials=True,
             )
         )
     app = HttpInterface(
-        title=TITLE,
-        summary=SUMMARY,
+        title="Horae",
+        summary="Background work: jobs, their progress, and what runs them.",
         version=version("horae"),
         docs_url=None,
         redoc_url=None,

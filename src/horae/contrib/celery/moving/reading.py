@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from horae.app import Horae
 from horae.cli.loading import import_problem
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.moving.described import ApplicationCode, EntryCode, TaskCode
 from horae.contrib.celery.moving.options import add_options
 from horae.contrib.celery.moving.source import duration, identifier, is_name, literal, text
-from horae.contrib.celery.moving.trial import TrialApplication
+from horae.contrib.celery.moving.trial import keep_possible, keep_possible_entry
 from horae.domain.times import Interval
 from horae.errors import ConfigurationError, InvalidRequest
 from horae.types.options import START_OPTIONS
@@ -69,17 +70,19 @@ def read_application(app: Any, reference: str) -> ApplicationCode:
                 instead = f" Instead: {SIGNALS[name]}." if name in SIGNALS else ""
                 notes.append(f"No counterpart: {called} at the signal {name}.{instead}")
     taken = {*RESERVED, *(name.partition(".")[0] for name in app.tasks)}
-    trial = TrialApplication()
+    trial = Horae("sqlite:///unused.db", module="trial")
     tasks: dict[str, TaskCode] = {}
     for name in sorted(name for name in app.tasks if not name.startswith("celery.")):
-        tasks[name] = trial.task(_task(app, name, taken))
+        tasks[name] = _task(app, name, taken)
+        keep_possible(trial, tasks[name], "horae.job(")
     zone = str(app.conf.timezone or "UTC")
     if not app.conf.timezone and not app.conf.enable_utc:
         notes.append("enable_utc=False: Celery used the time zone of the machine. Name it here.")
     entries = [
-        trial.entry(_entry(str(key), schedule[key], tasks, taken, zone))
-        for key in sorted(schedule, key=str)
+        _entry(str(key), schedule[key], tasks, taken, zone) for key in sorted(schedule, key=str)
     ]
+    for entry in entries:
+        keep_possible_entry(trial, entry)
     return ApplicationCode(reference, list(tasks.values()), entries, notes)
 
 
