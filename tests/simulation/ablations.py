@@ -65,7 +65,7 @@ ABLATIONS: Final = (
     Ablation(
         "journal-not-kept",
         "a claim that takes effect after its node was killed is no start",
-        instead(Sweeper, "_remove_journals", removals.remove_all_journals),
+        instead(Sweeper, "_round", removals.remove_all_journals),
     ),
     Ablation(
         "claim-by-old-read",

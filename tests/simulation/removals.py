@@ -154,10 +154,11 @@ def ignore(*_: Any, **__: Any) -> None:
     """Replace a function."""
 
 
-def remove_all_journals(self: Sweeper) -> None:
-    """Remove the journals of dead nodes as soon as their jobs were rescued."""
+async def remove_all_journals(self: Sweeper) -> None:
+    """Remove the journals of dead nodes in the round after their jobs were rescued."""
     while self._kept_journals:
         self._journals.remove(self._kept_journals.popleft()[1])
+    await _round(self)
 
 
 def end_runs_later(_: Connection, *ended: Any) -> list[Any]:
@@ -176,6 +177,7 @@ def commit_and_end_runs(self: Settler, batch: Any) -> Any:
     return settled
 
 
+_round: Final = Sweeper._round  # noqa: SLF001
 _commit: Final = Settler._commit  # noqa: SLF001
 _end_runs: Final = settling._end_runs  # noqa: SLF001
 

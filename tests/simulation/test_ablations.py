@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.simulation.ablate import caught
-from tests.simulation.ablations import ABLATIONS
+from tests.simulation.ablations import ABLATIONS, Ablation
 
 PAGE: Final = (Path(__file__).parents[2] / "docs/concepts/simulation.md").read_text(
     encoding="utf-8"
@@ -23,6 +23,12 @@ QUICK: Final = (
 @pytest.mark.parametrize("name", QUICK)
 def test_a_removal_is_caught(name: str) -> None:
     assert caught(name).seed is not None
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS, ids=[each.name for each in ABLATIONS])
+def test_what_a_removal_replaces_is_there(ablation: Ablation) -> None:
+    with ablation.patch():
+        pass
 
 
 def test_the_page_lists_every_guard() -> None:
