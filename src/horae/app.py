@@ -22,8 +22,8 @@ from horae.forking import lazy_property
 from horae.opened import Opened
 from horae.quoting import quoted
 from horae.types import ApplicationHooks, Declarations, Registry, module_schema
-from horae.types.large_values import large_values_of
 from horae.types.parameters import sealer_of
+from horae.types.parameters.large_values import large_values_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

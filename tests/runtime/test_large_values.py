@@ -22,7 +22,7 @@ from horae import (
 )
 from horae.storage.engine.database import Database
 from horae.types.hooks import Hooks
-from horae.types.large_values import LargeValueMissing, LargeValues
+from horae.types.parameters.large_values import LargeValueMissing, LargeValues
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until
 

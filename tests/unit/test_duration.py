@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from horae.domain.arguments import seconds_of
 from horae.domain.backoff import Backoff
 from horae.domain.times.duration import LONGEST_DURATION, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest
-from horae.types.arguments import seconds_of
 from horae.types.function import JobFunction
 from horae.types.options.start_options import StartOptions
 

@@ -8,8 +8,7 @@ Others use `JobType`, `Registry`, `JobContext` and the declarations; the folders
 parameters, the options of declarations and starts, the hooks and the logs of jobs.
 """
 
-from horae.types.application_hooks import Address, ApplicationHooks, Hook, around_hook
-from horae.types.arguments import (
+from horae.domain.arguments import (
     LONGEST_NOTE,
     Timeout,
     check_moment,
@@ -18,6 +17,7 @@ from horae.types.arguments import (
     seconds_of,
     whole_number,
 )
+from horae.types.application_hooks import Address, ApplicationHooks, Hook, around_hook
 from horae.types.attempt import Attempt, Batch, BodyEnd, LendsSlots, Loan, Report, StopsBodies
 from horae.types.backends import Backend, Message
 from horae.types.calendars import functions_in

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from typing import Any, Final, TypeAlias, cast
 
+from horae.domain.arguments import check_moment
 from horae.domain.schedules import CALENDAR, RANGE
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.arguments import check_moment
 
 CalendarFunction: TypeAlias = Callable[[date], bool]
 Exclusion: TypeAlias = date | tuple[date, date] | str | CalendarFunction

@@ -15,9 +15,9 @@ from horae.types.backends import Backend
 from horae.types.calendars import CalendarFunction, calendar_name
 from horae.types.function import JobFunction
 from horae.types.job_type import JobType
-from horae.types.large_values import LargeValues
 from horae.types.options import DeclaredQueue, refuse_secret_names
 from horae.types.parameters import Sealer
+from horae.types.parameters.large_values import LargeValues
 from horae.types.startable import Startable
 
 RESERVED: Final = "horae."

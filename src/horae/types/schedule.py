@@ -10,6 +10,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, TypedDict, assert_never, cast, get_origin, get_type_hints
 
+from horae.domain.arguments import check_moment, of_kind
 from horae.domain.backoff import Growth
 from horae.domain.cron import CronExpression, DstFold, DstGap
 from horae.domain.schedules import (
@@ -27,7 +28,6 @@ from horae.domain.times import Duration, Interval, parse_duration
 from horae.errors import InvalidInterval, InvalidRequest, SchemaError
 from horae.quoting import did_you_mean, quoted
 from horae.sentences import SentenceCode, about, between
-from horae.types.arguments import check_moment, of_kind
 from horae.types.calendars import Exclusion, entries_of
 from horae.types.context import JobContext
 from horae.types.job_type import JobType

@@ -37,7 +37,7 @@ from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.storage.queues import queues
 from horae.types import JobType, Registry, has_hook
 from horae.types.hooks import Hooks
-from horae.types.large_values import LargeValueMissing, open_value
+from horae.types.parameters.large_values import LargeValueMissing, open_value
 
 LONG_AT_ONCE: Final = 8
 """Number of jobs whose long values are read at a time; a list leaves those values out."""

@@ -26,8 +26,8 @@ from horae.client.on_threads import OnThreads, on_change_thread, on_thread
 from horae.domain.jobs import EVERYBODY, Group, Job, JobId, Whose
 from horae.storage.engine import Database, Use
 from horae.types import JobTypeReference, Registry, Timeout, seconds_of
-from horae.types.large_values import is_reference
 from horae.types.options import StartOptions, options_in
+from horae.types.parameters.large_values import is_reference
 from horae.wakeup import WakeupChannel
 
 T = TypeVar("T")

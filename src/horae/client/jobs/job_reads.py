@@ -48,7 +48,7 @@ from horae.storage.jobs.limits import weight_of
 from horae.storage.jobs.search import find_by_end, searching
 from horae.storage.jobs.waiting_reason import waiting_reason
 from horae.types import Registry, of_kind
-from horae.types.large_values import open_value
+from horae.types.parameters.large_values import open_value
 
 T = TypeVar("T")
 Attempts: TypeAlias = list[PastAttempt]

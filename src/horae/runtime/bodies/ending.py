@@ -13,7 +13,7 @@ from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.outcome import outcome_of
 from horae.storage.engine import is_transient
 from horae.types import Attempt
-from horae.types.large_values import LargeValuesUnavailable
+from horae.types.parameters.large_values import LargeValuesUnavailable
 
 log = guarded_log("horae.runtime")
 

@@ -15,14 +15,14 @@ from horae.storage.engine import Database
 from horae.storage.jobs.groups import TooMuchError, results_before
 from horae.storage.jobs.search import parameters
 from horae.types import Attempt
-from horae.types.large_values import (
+from horae.types.parameters import MappedParameters, problem_of
+from horae.types.parameters.large_values import (
     STORED,
     LargeValues,
     LargeValuesUnavailable,
     is_reference,
     open_text,
 )
-from horae.types.parameters import MappedParameters, problem_of
 from horae.types.previous import MOST_BYTES, MOST_JOBS, PreviousResultMissing, TakenResults
 
 STORE_PAUSES: Final = (0.1, 0.5, 2.0)

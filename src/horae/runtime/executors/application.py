@@ -16,8 +16,8 @@ from horae.domain.jobs import KeepLogs
 from horae.errors import ConfigurationError
 from horae.runtime.executors.address import MAIN, problem_of_main
 from horae.types import Address, ApplicationHooks, Hook
-from horae.types.large_values import LargeValues
 from horae.types.parameters import Sealer
+from horae.types.parameters.large_values import LargeValues
 
 
 @dataclass(frozen=True, slots=True)

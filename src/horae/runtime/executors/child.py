@@ -56,9 +56,9 @@ from horae.runtime.executors.progress_reports import ProgressReports
 from horae.runtime.journal import ChildJournal
 from horae.storage.engine import Database
 from horae.types import Address, Attempt, Hook, JobType
-from horae.types.large_values import LargeValues
 from horae.types.logs import JobLogFilter, lines_on_stderr
 from horae.types.parameters import Sealer
+from horae.types.parameters.large_values import LargeValues
 
 PARENT_CHECK: Final = 1.0
 """Seconds between two checks whether the parent is alive.

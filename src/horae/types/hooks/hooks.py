@@ -21,8 +21,8 @@ from horae.storage.jobs import BEFORE_DELETE, EVER, ON_CANCELLED, ON_ERROR, Owed
 from horae.storage.jobs.search import parameters
 from horae.storage.outcomes import deletion
 from horae.types.job_type import has_hook
-from horae.types.large_values import KEPT_FOR, keys_in, keys_of
 from horae.types.parameters import MappedParameters, SecretNotOpened
+from horae.types.parameters.large_values import KEPT_FOR, keys_in, keys_of
 from horae.types.registry import Registry
 
 IDS_AT_ONCE: Final = 10_000

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from horae.domain.arguments import of_kind
 from horae.domain.limits import Limit, fields_of, named
 from horae.domain.names import LONGEST_NAME, queue_name
 from horae.domain.storable import LARGEST_NUMBER
 from horae.errors import InvalidRequest
 from horae.quoting import quoted
-from horae.types.arguments import of_kind
 from horae.types.parameters import is_secret
 
 

@@ -21,6 +21,7 @@ from typing import (
     get_args,
 )
 
+from horae.domain.arguments import has_zone, of_kind, whole_number
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import (
     Debounce,
@@ -39,7 +40,6 @@ from horae.domain.times import LONGEST_DURATION, Duration, bounded_duration, par
 from horae.errors import InvalidRequest, JobDoesNotExist
 from horae.quoting import quoted
 from horae.sentences import SentenceCode
-from horae.types.arguments import has_zone, of_kind, whole_number
 
 if TYPE_CHECKING:  # the ORM is a third of the time of `import horae`
     from sqlalchemy import Connection

@@ -13,8 +13,8 @@ from horae.domain.storable import is_simple_json
 from horae.errors import InvalidJobType, InvalidParameters
 from horae.redaction import cleaner
 from horae.sentences import invalid_value
-from horae.types.large_values import STORED, LargeValues, is_reference
-from horae.types.large_values import open_value as open_large
+from horae.types.parameters.large_values import STORED, LargeValues, is_reference
+from horae.types.parameters.large_values import open_value as open_large
 from horae.types.parameters.plain_data import plain_values
 from horae.types.parameters.sealing import SEALED, Sealer, SecretNotOpened, open_value
 from horae.types.parameters.secret import (
