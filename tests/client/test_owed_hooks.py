@@ -4,7 +4,8 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
@@ -443,6 +444,32 @@ class TestNothingIsHeldUp:
         threads.call_due("hooked")
         calls.door.set()
         await calls.made.reaches(1)
+        assert threads.close(20)
+        assert calls.made == [f"on_cancelled {job_id}"]
+
+    async def test_a_hook_that_is_owed_while_all_threads_end_is_called(
+        self, horae: Horae, stranger: Horae, calls: Calls, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hooked(horae, calls)
+        ending = threading.Semaphore(0)
+
+        class SlowToEnd:
+            @contextmanager
+            def guard(self, *_: object) -> Generator[None]:
+                yield
+                ending.release()
+                calls.door.wait(20)
+
+        monkeypatch.setattr("horae.types.hooks.threads.log", SlowToEnd())
+        threads = HookThreads(Hooks(horae.components.database, horae.registry))
+        threads.call_due("hooked", 4)
+        for _ in range(4):
+            assert ending.acquire(timeout=20)
+        job_id = horae.jobs.start("hooked").id
+        stranger.jobs.cancel(job_id)
+        threads.call_due("hooked")
+        await calls.made.reaches(1)
+        calls.door.set()
         assert threads.close(20)
         assert calls.made == [f"on_cancelled {job_id}"]
 

@@ -38,9 +38,7 @@ class HookThreads:
             if self._closed.is_set():
                 return
             known = self._threads.get(type_name, ())
-            threads = [each for each in known if each.thread.is_alive()]
-            for each in threads:
-                each.is_needed = True  # it may just have found nothing, and be about to end
+            threads = [each for each in known if each.look_again()]
             stuck = [thread for thread in threads if thread.has_passed(self._time_limit)]
             room = OF_TYPE + min(len(stuck), 8) - len(threads)
             for _ in range(min(room, count)):
@@ -81,18 +79,31 @@ class _HookThread:
         self._owed: OwedHook | None = None
         self._began = 0.0
         self._left_behind = False
-        self.is_needed = True
+        self._looks_again, self._has_ended = True, False
+        self._lock = threading.Lock()
+
+    def look_again(self) -> bool:
+        """Let the thread look for hooks once more; return False if it is ending already."""
+        with self._lock:
+            self._looks_again = True
+            return not self._has_ended
+
+    def _goes_on(self) -> bool:
+        with self._lock:
+            stopped = self._closed.is_set() or self._left_behind
+            self._has_ended = stopped or not self._looks_again
+            self._looks_again = False
+            return not self._has_ended
 
     def _run(self) -> None:
         with log.guard("hooks of type %s are called later: %s", self._type):
-            while self.is_needed and not self._closed.is_set() and not self._left_behind:
-                self.is_needed = False
+            while self._goes_on():
                 owed = self._hooks.take(self._type)
                 if owed is not None:
-                    self._began, self._owed, self.is_needed = time.monotonic(), owed, True
+                    self._began, self._owed, self._looks_again = time.monotonic(), owed, True
                     self._hooks.call(owed)
                     self._owed = None
-        self._owed = None
+        self._owed, self._has_ended = None, True
 
     def has_passed(self, seconds: float) -> bool:
         return self._owed is not None and time.monotonic() - self._began > seconds
