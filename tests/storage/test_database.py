@@ -184,11 +184,12 @@ async def test_a_connection_opened_while_the_file_was_read_only_is_replaced(
     """SQLite opens a file that it must not write for reading, and the connection stays so."""
     refused: list[str] = []
 
-    def read_only(dialect: object, record: object, arguments: list[Any], options: Any) -> None:
-        if not refused:
-            refused.append(arguments[0])
-            arguments[0] = f"{Path(arguments[0]).as_uri()}?mode=ro"
-            options["uri"] = True
+    def read_only(dialect: Any, record: object, arguments: list[Any], options: Any) -> Any:
+        if refused:
+            return None
+        refused.append(arguments[0])
+        # SQLAlchemy 2.0 would keep changed arguments for the connections after this one.
+        return dialect.connect(f"{Path(arguments[0]).as_uri()}?mode=ro", uri=True, **options)
 
     started(database)  # opens the file, and takes the connection of calls
     database.close()
