@@ -25,10 +25,10 @@ PROBES: Final = frozenset({"health", "readiness"})
 """Operations for supervisors of this process."""
 OPEN: Final = PROBES | {"log_in", "log_out"}
 """Operations without authentication."""
-NEVER_WRONG: Final = frozenset(
+ALWAYS_ALLOWED: Final = frozenset(
     {"end_deployment", "explain_job", "get_deployment", "get_group", "list_attempts"}
 )
-"""Operations on what their path names, in whatever state it is."""
+"""Operations that no state of what their path names forbids; a path to nothing is a 404."""
 PROBLEM: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
@@ -145,7 +145,7 @@ def _errors(operation: Mapping[str, Any]) -> set[int]:
         found |= {400, 404}
     if "query" in takes:
         found.add(400)
-    return found - {400} if operation["operationId"] in NEVER_WRONG else found
+    return found - {400} if operation["operationId"] in ALWAYS_ALLOWED else found
 
 
 def _name_of(route: APIRoute) -> str:

@@ -174,7 +174,7 @@ READ_ONLY_ONE: Final = {name: _reading(_only(column)) for name, column in _BESID
 
 
 def progress(connection: Connection, *, asked: bool = False) -> HistoryProgress:
-    """Return how far the history is written; `asked`: and whether any job is open."""
+    """Return how far the history is written, and, if `asked`, whether any job is open."""
     now, reached, behind, any_open = connection.execute(PROGRESS, {"asked": asked}).one()
     moments = {
         name: EPOCH + at * MICROSECOND
