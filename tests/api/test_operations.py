@@ -387,6 +387,21 @@ async def test_old_entries_go(horae: Horae, client: Client) -> None:
     ] == ["new"]
 
 
+async def test_few_old_entries_go_at_once(
+    horae: Horae, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that is wrong for a moment does not delete them all."""
+    for name in ("a", "b", "c"):
+        await client("root").post(f"/api/queues/{name}/pause/", json={})
+    on_postgres = horae.components.database.dialect == "postgresql"
+    year = "INTERVAL '366 days'" if on_postgres else "31622400000000"
+    execute(horae, f"UPDATE horae_audit SET at = at - {year}")
+    monkeypatch.setattr(changes, "TIDY_EVERY", 1)
+    await client("root").post("/api/queues/new/pause/", json={})
+    entries = (await client("auditor").get("/api/audit/")).json()["entries"]
+    assert [each["target"] for each in entries] == ["new", "c"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -1,6 +1,7 @@
 """The database's clock is set while jobs run: what is stored never runs backwards, and no time is made up."""
 
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -8,15 +9,17 @@ import pytest
 
 from horae import Backoff, Job, Snooze
 from horae.client.doctor.schedules import schedule_findings
-from horae.domain.jobs import TimeLimit
+from horae.domain.jobs import KeptFor, TimeLimit
 from horae.domain.jobs.job import AttemptOutcome, Claim, Failed, JobState, Outcome, Settlement
 from horae.runtime.liveness import sweeper
-from horae.runtime.timing import SweeperTiming, Timing
-from horae.storage.jobs import claims
+from horae.runtime.timing import HookTiming, SweeperTiming, Timing
+from horae.storage.jobs import EVER, claims
 from horae.storage.outcomes import cancelling, settling, time_limits
 from horae.storage.schedules import clock_setbacks, health
+from horae.types.hooks import Hooks
+from tests.harness.applications import rows
 from tests.harness.nodes import running_node, until, until_set, until_state
-from tests.harness.waiting import Record
+from tests.harness.waiting import Record, until_stored
 from tests.schedules.driver import CRASHED, ENDED_BADLY, HERE, Driver
 
 BACK: Final = -90.0
@@ -396,3 +399,28 @@ async def test_a_node_lets_intervals_go_on_when_the_clock_was_set(
         before = len(began)
         driver.clock.advance(seconds=2 * HOUR)
         await began.reaches(before + 1)
+
+
+async def test_a_clock_set_forward_deletes_nothing_early(
+    driver: Driver, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the node lives that has seen the step; one that starts after it believes the clock."""
+    searches = Record[float]()
+    remove = Hooks.remove
+
+    def recorded(self: Hooks, part: str, kept: KeptFor, oldest: float = EVER) -> Iterator[int]:
+        yield from remove(self, part, kept, oldest)
+        searches.append(kept.seconds)
+
+    monkeypatch.setattr(Hooks, "remove", recorded)
+    timing = Timing(hooks=HookTiming(clean_every=0.05, gone_every=0.05, look_every=0.05))
+    driver.end(claimed(driver))
+    stored = "SELECT count(*) FROM horae_jobs"
+    async with running_node(driver.horae, timing=timing, keep=timedelta(days=1)):
+        await searches.reaches(1)
+        driver.clock.advance(days=40)
+        await until(lambda: "the database's clock was set forward" in caplog.text)
+        await searches.reaches(len(searches) + 2)
+        assert rows(driver.horae, stored) == [(1,)]
+    async with running_node(driver.horae, timing=timing, keep=timedelta(days=1)):
+        await until_stored(driver.horae, lambda: rows(driver.horae, stored) == [(0,)])

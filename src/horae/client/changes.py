@@ -181,7 +181,8 @@ def write(connection: Connection, entry: Mapping[str, Any]) -> int:
     """Insert an entry, delete old ones from time to time, and return the id of the entry."""
     identity = change_log.add(connection, entry)
     if identity % TIDY_EVERY == 0:
-        change_log.expire(connection, KEEP.total_seconds())
+        # Few at once, so that a clock that is wrong for a moment does not delete all.
+        change_log.expire(connection, KEEP.total_seconds(), 2 * TIDY_EVERY)
     return identity
 
 

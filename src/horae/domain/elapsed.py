@@ -52,3 +52,24 @@ class Elapsed:
             return 0.0
         since, began = self._steps[0]
         return monotonic - began + (since - moment) / timedelta(seconds=1)
+
+    def surplus(self, seconds: float, monotonic: float) -> float:
+        """Return by how many seconds the wall clock overstates an age, because it was set forward.
+
+        A moment that lies `seconds` and the surplus before the wall clock was surely `seconds` ago.
+        """
+        if not self._steps:
+            return 0.0
+        last, last_began = self._steps[-1]
+        then = monotonic - seconds
+        # Both in seconds from `last`, by the wall clock.
+        moment = by_the_clock = then - last_began
+        for since, began in reversed(self._steps):
+            # What was shown later than `then` may be no older, whatever it was.
+            moment = min(moment, (since - last).total_seconds() + max(0.0, then - began))
+            if began <= then:
+                break
+        else:
+            since, began = self._steps[0]
+            moment = min(moment, (since - last).total_seconds() + then - began)
+        return by_the_clock - moment

@@ -3,7 +3,7 @@
 from typing import Final
 
 from horae.guarded_log import guarded_log
-from horae.runtime.components import Components, NodeOptions
+from horae.runtime.components import Components
 from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types.group_cancelling import GroupCanceller
@@ -18,8 +18,8 @@ log = guarded_log("horae.runtime")
 class GroupSweeper:
     """Sweeps on behalf of one node."""
 
-    def __init__(self, components: Components, options: NodeOptions) -> None:
-        self._database, self._keep = components.database, options.keep
+    def __init__(self, components: Components) -> None:
+        self._database = components.database
         self._canceller = GroupCanceller(self._database, components.live, components.wakeup)
 
     def sweep(self) -> None:
@@ -35,6 +35,6 @@ class GroupSweeper:
         for group_id in (*found.cancelled, *found.abandoned):
             self._canceller.cancel_members(group_id)
 
-    def forget_ended(self) -> None:
-        """Delete groups that ended long ago and whose jobs are deleted."""
-        self._database.transact(groups.forget_ended, self._keep.total_seconds())
+    def forget_ended(self, seconds: float) -> None:
+        """Delete groups that ended longer ago than this and whose jobs are deleted."""
+        self._database.transact(groups.forget_ended, seconds)

@@ -56,9 +56,9 @@ class Sweeper:
         self._live, self._timing, self._rng = components.live, options.timing.sweeper, rng
         self._membership, self._journals = membership, journals
         self._signals, self._pace = signals, pace
-        self._groups = GroupSweeper(components, options)
+        self._groups = GroupSweeper(components)
         self._clock = ClockWatch(self._database, signals, self._timing.due_batch)
-        self._keep_logs_for = options.keep_logs_for
+        self._keep, self._keep_logs_for = options.keep, options.keep_logs_for
         self._born = time.monotonic()
         self._clean_every = self._timing.clean_interval(options.keep.total_seconds())
         self._clean_at = self._born + self._clean_every
@@ -146,6 +146,7 @@ class Sweeper:
     async def _clean(self) -> None:
         """Remove what is left of ended jobs and groups."""
         database, batch = self._database, self._timing.reports_batch
+        await self._clock.look()
         # Nodes that were killed have left reports of ended jobs in the live store.
         after = JobId(0)
         while reported := await database.in_service(partial(self._live.reported, after, batch)):
@@ -157,10 +158,15 @@ class Sweeper:
             pass
         await database.in_service(self._journals.sweep)
         if self._keep_logs_for is not None:
-            seconds = self._keep_logs_for.total_seconds()
+            seconds = self._kept(self._keep_logs_for)
             while await database.transact_async(logs.forget, seconds, batch) == batch:
                 pass
-        await database.in_service(self._groups.forget_ended)
+        await database.in_service(partial(self._groups.forget_ended, self._kept(self._keep)))
+
+    def _kept(self, keep: timedelta) -> float:
+        """Return the age, by the database's clock, of what was surely kept for this time."""
+        seconds = keep.total_seconds()
+        return seconds + self._clock.elapsed.surplus(seconds, time.monotonic())
 
     async def rescue(self, dead: Mapping[NodeId, Death]) -> None:
         """Rescue all jobs of dead or unregistered nodes, then unregister these nodes.

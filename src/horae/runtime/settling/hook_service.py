@@ -11,17 +11,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
+from horae.domain.elapsed import Elapsed
 from horae.domain.jobs import JobId, KeptFor
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
 from horae.runtime.settling.cleaning import CleaningPlan, DeletionPace
 from horae.runtime.throttled_warning import ThrottledWarning
 from horae.runtime.timing import HookTiming
-from horae.storage.engine import Database
+from horae.storage.engine import Database, read_clock
+from horae.storage.jobs import EVER
+from horae.storage.nodes import clock
 from horae.types.hooks import Hooks, HookThreads
 
 log = guarded_log("horae.runtime")
+
+REPORTED_SURPLUS: Final = 60.0
+"""Seconds; a smaller step of the database's clock is not worth a line in the log."""
 
 
 class HookService:
@@ -41,6 +48,7 @@ class HookService:
         self._keep_seconds, self._timing = keep_seconds, timing
         self._threads = HookThreads(hooks)
         self._plan = CleaningPlan(timing, time.monotonic())
+        self._elapsed, self._observing = Elapsed(), threading.Lock()
         self._closed = threading.Event()
         self._cleaning: dict[tuple[str, KeptFor], threading.Thread] = {}
         self._orphans_at = time.monotonic() + timing.orphans_after
@@ -62,6 +70,8 @@ class HookService:
 
     async def run(self) -> None:
         """Call hooks and delete jobs until cancelled."""
+        with self._unavailable.guard("cannot read the database's clock: %s"):
+            await self._database.in_service(partial(self._surplus, 0.0))
         while True:
             await self._call_due()
             parts = self._hooks.kept_for(self._keep_seconds)
@@ -137,11 +147,34 @@ class HookService:
         pace = DeletionPace(time.monotonic(), self._plan.pause(kept) / 2)
         removed = 0
         with log.guard("a clean-up failed and will be repeated: %s"):
-            for gone in self._hooks.remove(name, kept, oldest):
+            surplus = self._surplus(kept.seconds)
+            longer = kept._replace(seconds=min(kept.seconds + surplus, EVER))
+            for gone in self._hooks.remove(name, longer, min(oldest + surplus, EVER)):
                 removed += gone
                 if self._closed.wait(pace.rest(time.monotonic())):
+                    break
+                if self._surplus(kept.seconds) > surplus:
+                    self._plan.failed((name, kept))
                     break
             if removed:
                 log.info("%d ended jobs were deleted", removed)
             return
         self._plan.failed((name, kept))
+
+    def _surplus(self, seconds: float) -> float:
+        """Read the database's clock; return by how many seconds it overstates such an age.
+
+        A clock that is set forward, perhaps by mistake, must not delete anything early.
+        """
+        now = self._database.autocommit(read_clock)
+        with self._observing:
+            at = clock()
+            was_set = self._elapsed.observe(now, at)
+            surplus = self._elapsed.surplus(seconds, at)
+        if was_set and surplus > REPORTED_SURPLUS:
+            log.warning(
+                "the database's clock was set forward; jobs that ended before are deleted %.0f s"
+                " later by that clock",
+                surplus,
+            )
+        return surplus

@@ -120,7 +120,13 @@ FIRST_AFTER: Final = (
     .order_by(_since.c.at, _since.c.id)
     .limit(200)
 )
-EXPIRE: Final = delete(change_log).where(change_log.c.at < seconds_ago("keep"))
+_expired = (
+    select(change_log.c.id)
+    .where(change_log.c.at < seconds_ago("keep"))
+    .order_by(change_log.c.at)
+    .limit(bindparam("limit"))
+)
+EXPIRE: Final = delete(change_log).where(change_log.c.id.in_(_expired))
 
 
 def add(connection: Connection, entry: Mapping[str, Any]) -> int:
@@ -202,6 +208,6 @@ def around(connection: Connection, actions: Collection[str], moment: datetime) -
     ]
 
 
-def expire(connection: Connection, keep_seconds: float) -> int:
-    """Delete the entries that are older than `keep_seconds`, and return their number."""
-    return connection.execute(EXPIRE, {"keep": keep_seconds}).rowcount
+def expire(connection: Connection, keep_seconds: float, limit: int) -> int:
+    """Delete up to `limit` entries that are older than `keep_seconds`; return their number."""
+    return connection.execute(EXPIRE, {"keep": keep_seconds, "limit": limit}).rowcount
