@@ -339,6 +339,18 @@ def test_a_queue_is_limited_by_key_for_all_types(horae: Horae) -> None:
         horae.queues.limit_by_key("mail", Limit(concurrency=1, key=str))
 
 
+def test_a_job_names_the_limit_of_its_whole_queue_that_holds_it_back(horae: Horae) -> None:
+    @horae.job(queue="mail")
+    def send() -> None: ...
+
+    horae.queues.limit_by_key("mail", Limit(concurrency=1))
+    first, second = horae.jobs.start(send), horae.jobs.start(send)
+    assert claim(horae) == [first.id]
+    assert "Limit 'queue mail.concurrency' (1 at a time) holds it back, until" in (
+        horae.jobs.why(second.id).text
+    )
+
+
 def test_the_limit_of_a_queue_is_listed_and_changed_before_its_first_job(horae: Horae) -> None:
     name = "queue mail.concurrency.customer"
     assert horae.queues.limit_by_key("mail", Limit(concurrency=1, key="{customer}")) == name

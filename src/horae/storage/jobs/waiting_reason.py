@@ -446,11 +446,13 @@ def _held_by_limit(
     if bucket is None:  # it was removed since
         return WaitingFor(reason=WaitReason.UNFILED, text=_UNFILED)
     numbers = LimitNumbers.from_json(bucket.declared if bucket.changed is None else bucket.changed)
-    # Of a queue's limit the format is shown, because values may be secret.
+    shown: str = bucket.key
     of_queue = (facts.queue_limits or {}).get(bucket.limit_name)
-    shown: str = bucket.key if of_queue is None else of_queue["key"]
+    if shown and of_queue is not None:
+        # The format is shown, because values may be secret; a limit in total has none.
+        shown = of_queue["key"] or ""
     shown = MASK if shown.startswith(MASK) else shown
-    key = f" for key {quoted(shown)}" if bucket.key else ""
+    key = f" for key {quoted(shown)}" if shown else ""
     allowed = numbers.concurrency or 0
     needed = min(facts.weight, allowed)  # a heavier job may run alone
     opens_at = bucket.opens_at if opens_in is None else bucket.now + opens_in
@@ -482,7 +484,7 @@ def _held_by_limit(
             SentenceCode.JOB_HELD_BY_LIMIT,
             limit=bucket.limit_name,
             numbers=numbers.text,
-            key=shown if bucket.key else None,
+            key=shown or None,
             until=when,
         ),
         until=until,
