@@ -91,6 +91,32 @@ class TestSlots:
 
 
 class TestAhead:
+    async def test_a_node_reads_the_limits_before_its_first_claim(
+        self, horae: Horae, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Read after it, they would delay the second one, when all slots are free again."""
+        statements = list[str]()
+
+        def noted(name: str) -> None:
+            statement = getattr(claims, name)
+
+            def note(*arguments: object) -> object:
+                statements.append(name)
+                return statement(*arguments)
+
+            monkeypatch.setattr(claims, name, note)
+
+        @horae.job
+        async def work() -> None: ...
+
+        ids = await horae.aio.jobs.start_many(work, [{}] * 20)
+        noted("next_work")
+        noted("claim")
+        async with running_node(horae, concurrency=10):
+            for job_id in ids:
+                await horae.aio.jobs.wait(job_id, timeout="20s")
+        assert statements[:3] == ["next_work", "claim", "claim"]
+
     async def test_jobs_claimed_ahead_are_handed_back_when_no_slot_comes_free(
         self, horae: Horae
     ) -> None:

@@ -164,7 +164,7 @@ class Watch:
         for target in targets:
             times_named[target.name] += 1
             number = times_named[target.name]
-            # By this key the state knows the target after a restart.
+            # The stored state names the target by this key, so it must be the same after a restart.
             key = target.name if number == 1 else f"{target.name} #{number}"
             self._deliveries.append(_Delivery(target, self._state.waiting.setdefault(key, [])))
         self._pinging: dict[int, Future[None]] = {}

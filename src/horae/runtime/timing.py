@@ -297,7 +297,7 @@ class HistoryTiming:
     look_rest: float = 20.0
     """Pause between two looks at the open jobs, in multiples of the time that the last one took."""
     seen_for: float = 60.0
-    """How long what was seen of them is used while the next look is not due, or nothing is open."""
+    """How long the counts of a look are used, if nothing is open or the next look is not due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

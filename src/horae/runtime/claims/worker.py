@@ -142,6 +142,8 @@ class Worker:
 
     async def run(self) -> None:
         """Claim jobs and start bodies until stopped; may be called again after an error."""
+        # The limits are read first: read after the first claim, they would delay the second one.
+        await self._look_ahead()
         self._look = AT_ONCE
         while not self._stopping:
             if self._lost_replies.is_search_due:
