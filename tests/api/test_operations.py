@@ -12,11 +12,13 @@ from horae.domain.jobs.job import NodeId
 from horae.runtime.components import NodeOptions
 from horae.runtime.liveness.node_record import record_of
 from horae.storage.engine import unreadable_rows
+from horae.storage.engine.database import Database
 from horae.storage.jobs import claims
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.nodes import nodes
-from tests.api.clients import Client, error_of
-from tests.harness.applications import claim_as_another_node, execute
+from horae.storage.schedules import deployments
+from tests.api.clients import Client, application_of, client_of, error_of
+from tests.harness.applications import application, claim_as_another_node, execute, spoil
 from tests.harness.nodes import running_node, until_state
 
 
@@ -423,3 +425,67 @@ async def test_a_damaged_node_is_left_out_and_reported(
     assert (answer.status_code, answer.json()["nodes"]) == (200, [])
     column = damage.partition(" ")[0]
     assert unreadable_rows.list_all()["horae_nodes", record.id] == f"{column} is no list of texts"
+
+
+ENDLESS = {"postgresql": "'infinity'", "sqlite": "'soon'"}
+"""A moment that cannot be read."""
+
+
+@pytest.mark.parametrize("column", ["at", "actor"])
+async def test_a_damaged_entry_of_the_audit_is_left_out(
+    horae: Horae, client: Client, column: str
+) -> None:
+    dialect = horae.components.database.dialect
+    if (column, dialect) == ("actor", "postgresql"):
+        pytest.skip("its columns hold no other type")
+    await client("root").post("/api/queues/old/pause/", json={})
+    damaged = ENDLESS[dialect] if column == "at" else "X'ff'"
+    spoil(horae, "horae_audit", f"{column} = {damaged}", "1 = 1")
+    answer = await client("root").get("/api/overview/")
+    assert answer.status_code == 200
+    assert (await client("auditor").get("/api/audit/")).json()["entries"] == []
+    assert "horae_audit" in unreadable_rows.count_by_table()
+
+
+async def test_a_damaged_deployment_is_named(horae: Horae, client: Client) -> None:
+    horae.components.database.transact(deployments.add, "v2", "shop", "[]", "1", 1)
+    moment = ENDLESS[horae.components.database.dialect]
+    spoil(horae, "horae_deployments", f"created_at = {moment}", "1 = 1")
+    for answer in (
+        await client("root").get("/api/deployments/v2/"),
+        await client("root").post("/api/deployments/v2/scale/", json={"min_replicas": 2}),
+    ):
+        assert error_of(answer) == (503, "ERROR_UNAVAILABLE")
+        assert "of horae_deployments cannot be read" in answer.json()["detail"]
+
+
+async def test_a_damaged_place_in_the_history_is_named(horae: Horae, client: Client) -> None:
+    database = horae.components.database
+    execute(
+        horae,
+        "INSERT INTO horae_history_state (id, reached, behind)"
+        f" VALUES (1, {ENDLESS[database.dialect]}, '{{}}')",
+    )
+    answer = await client("root").get("/api/history/queues/")
+    assert error_of(answer) == (503, "ERROR_UNAVAILABLE")
+    assert "row 1 of horae_history_state cannot be read" in answer.json()["detail"]
+
+
+async def test_a_queue_that_is_behind_since_no_moment_is_not_behind(
+    horae: Horae, client: Client
+) -> None:
+    now = "now()" if horae.components.database.dialect == "postgresql" else "horae_now()"
+    execute(
+        horae,
+        "INSERT INTO horae_history_state (id, reached, behind)"
+        f""" VALUES (1, {now}, '{{"export": {2**63 - 1}}}')""",
+    )
+    assert (await client("root").get("/api/history/queues/")).status_code == 200
+
+
+async def test_a_damaged_revision_is_named(sqlite_database: Database) -> None:
+    with application(sqlite_database) as horae:
+        execute(horae, "UPDATE horae_alembic_version SET version_num = X'ff'")
+        answer = await client_of(application_of(horae), "root").get("/api/overview/")
+    assert error_of(answer) == (503, "ERROR_UNAVAILABLE")
+    assert "the revision in horae_alembic_version is damaged" in answer.json()["detail"]

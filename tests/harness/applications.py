@@ -11,7 +11,7 @@ from horae.client.jobs import Jobs
 from horae.client.jobs.job_reads import JobLimits
 from horae.domain.jobs import Claim, JobId, NodeId
 from horae.runtime.inline import InlineNode
-from horae.storage.engine import Database
+from horae.storage.engine import SQLITE, Database
 from horae.storage.jobs import ClaimScope, claims
 from horae.types import Attempt, JobContext
 from horae.wakeup import Hint
@@ -85,6 +85,19 @@ def execute(horae: Horae, statement: str, **values: Any) -> None:
     """Change the database without Horae's code."""
     with horae.components.database.engine.begin() as connection:
         connection.execute(text(statement), values)
+
+
+def spoil(horae: Horae, table: str, change: str, where: str) -> None:
+    """As a tool would that knows nothing of the CHECKs."""
+    database = horae.components.database
+    with database.own_connection() as connection:
+        if database.dialect == SQLITE:
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        else:
+            connection.exec_driver_sql(
+                f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_readable"
+            )
+        connection.exec_driver_sql(f"UPDATE {table} SET {change} WHERE {where}")
 
 
 def attempt_of(job: JobContext[Any]) -> Attempt:

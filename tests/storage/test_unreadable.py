@@ -22,7 +22,7 @@ from horae.storage.operations.change_log_tables import change_log
 from horae.storage.outcomes import run_ending
 from horae.storage.schedules import bulk_firing, firing, plan_writing
 from tests.api.clients import application_of, client_of
-from tests.harness.applications import application, execute
+from tests.harness.applications import application, execute, spoil
 from tests.harness.nodes import running_node, until
 
 LARGEST: Final = 2**63 - 1
@@ -54,19 +54,6 @@ BAD_JOBS: Final[dict[str, tuple[str | None, str | None]]] = {
 def horae(database: Database) -> Iterator[Horae]:
     with application(database) as horae:
         yield horae
-
-
-def spoil(horae: Horae, table: str, change: str, where: str) -> None:
-    """As a tool would that knows nothing of the CHECKs."""
-    database = horae.components.database
-    with database.own_connection() as connection:
-        if database.dialect == SQLITE:
-            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
-        else:
-            connection.exec_driver_sql(
-                f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_readable"
-            )
-        connection.exec_driver_sql(f"UPDATE {table} SET {change} WHERE {where}")
 
 
 @pytest.mark.parametrize("kind", BAD_JOBS)

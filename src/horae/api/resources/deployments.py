@@ -101,4 +101,6 @@ async def _item(services: Services, key: str) -> DeploymentItem:
     for item in found.deployments:
         if item.key == key:
             return item
+    # A row that cannot be read is not listed, and its error says so.
+    await services.on_thread(services.deployments.get, key)
     raise DeploymentDoesNotExist(key)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -36,12 +37,14 @@ from horae.domain.history import (
 )
 from horae.domain.times import EPOCH, MICROSECOND
 from horae.storage.engine import (
+    LATEST,
     Instant,
     Json,
     PerDatabase,
     database_now,
     insert,
     readable,
+    unreadable_rows,
 )
 from horae.storage.history.tables import ONLY_ROW, history, history_state
 from horae.storage.jobs import IS_HELD, IS_READY, IS_SENT, IS_WAITING, jobs
@@ -50,6 +53,7 @@ MOST_REMOVED: Final = 20
 """Maximum number of old buckets of one length that are deleted at once, which happens once a minute
 at most. A clock that is wrong for a moment so deletes only few.
 """
+LATEST_MICROSECOND: Final = (LATEST - EPOCH) // MICROSECOND
 
 
 class HistoryProgress(NamedTuple):
@@ -174,12 +178,17 @@ READ_ONLY_ONE: Final = {name: _reading(_only(column)) for name, column in _BESID
 
 
 def progress(connection: Connection, *, asked: bool = False) -> HistoryProgress:
-    """Return how far the history is written, and, if `asked`, whether any job is open."""
+    """Return how far the history is written, and, if `asked`, whether any job is open.
+
+    Raises `UnreadableRow`.
+    """
     now, reached, behind, any_open = connection.execute(PROGRESS, {"asked": asked}).one()
+    state = {"id": ONLY_ROW, "reached": reached}
+    unreadable_rows.read(history_state.name, state, itemgetter("reached"))
     moments = {
         name: EPOCH + at * MICROSECOND
         for name, at in (behind.items() if isinstance(behind, dict) else ())
-        if isinstance(at, int)
+        if isinstance(at, int) and 0 <= at <= LATEST_MICROSECOND
     }
     return HistoryProgress(now, reached, moments, bool(any_open))
 

@@ -70,7 +70,12 @@ def current_revision(connection: Connection) -> str | None:
     row = connection.execute(_WHOLE_ROW).mappings().one_or_none()
     if row is None:
         return None
-    revision: str = row["revision"]
+    revision = row["revision"]
+    if not isinstance(revision, str):
+        raise SchemaMismatch(
+            f"the revision in {VERSION_TABLE} is damaged: expected a text such as {HEAD!r}, not"
+            f" {revision!r}; restore it from a backup, or write the revision of the tables"
+        )
     if row.get("oldest_compatible") in _UNRELEASED:
         raise SchemaMismatch(
             "the tables of this database were made by a version before the first release (revision"

@@ -23,6 +23,7 @@ from horae.storage.engine import (
     Instant,
     database_now,
     member_of,
+    readable,
     readable_page,
     row_reader,
     seconds_ago,
@@ -94,9 +95,7 @@ _last_ids = (
     .group_by(change_log.c.target)
     .subquery("last")
 )
-LAST_OF: Final = select(change_log.c.target, change_log.c.at, change_log.c.actor).join(
-    _last_ids, _last_ids.c.id == change_log.c.id
-)
+LAST_OF: Final = _entries.join(_last_ids, _last_ids.c.id == change_log.c.id)
 
 
 def _searched(condition: ColumnElement[bool], *, newest_first: bool) -> Any:
@@ -188,26 +187,31 @@ def last_of(connection: Connection, action: str, targets: Collection[str]) -> di
     """Return the last successful change of this kind of each target that has any."""
     if not targets:
         return {}
-    rows = connection.execute(LAST_OF, {"action": action, "targets": targets})
-    return {target: LastChange(at, actor) for target, at, actor in rows}
+    found = _readable(connection, LAST_OF, {"action": action, "targets": targets})
+    return {entry.target: LastChange(entry.at, entry.actor) for entry in found}
 
 
 def latest(connection: Connection, action: str, seconds: float) -> list[ChangeEntry]:
     """Return up to a hundred entries of this action from the last `seconds`, the newest first."""
-    rows = connection.execute(LATEST, {"action": action, "seconds": seconds}).mappings()
-    return [ChangeEntry(**row) for row in rows]
+    return _readable(connection, LATEST, {"action": action, "seconds": seconds})
 
 
 def around(connection: Connection, actions: Collection[str], moment: datetime) -> list[ChangeEntry]:
     """Return the last entry of these actions up to a moment, and the first ones after it."""
     values = {"actions": actions, "moment": moment}
     return [
-        ChangeEntry(**row)
+        entry
         for statement in (LAST_BEFORE, FIRST_AFTER)
-        for row in connection.execute(statement, values).mappings()
+        for entry in _readable(connection, statement, values)
     ]
 
 
 def expire(connection: Connection, keep_seconds: float, limit: int) -> int:
     """Delete up to `limit` entries that are older than `keep_seconds`; return their number."""
     return connection.execute(EXPIRE, {"keep": keep_seconds, "limit": limit}).rowcount
+
+
+def _readable(
+    connection: Connection, statement: Select[Any], values: Mapping[str, Any]
+) -> list[ChangeEntry]:
+    return readable(change_log.name, connection.execute(statement, values).mappings(), _read)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from horae.domain.storable import is_storable
-from horae.storage.engine import database_now, lock, readable, row_reader
+from horae.storage.engine import database_now, lock, read, readable, row_reader
 from horae.storage.schedules.tables import deployments, schedules
 
 
@@ -62,8 +62,11 @@ def with_schema(connection: Connection, module: str, schema_hash: str) -> Deploy
 
 
 def by_key(connection: Connection, key: str) -> Deployment | None:
-    """Return the deployment with this key."""
-    return _one(connection, BY_KEY, key=key) if is_storable(key) else None
+    """Return the deployment with this key. Raises `UnreadableRow`."""
+    if not is_storable(key):
+        return None
+    row = connection.execute(BY_KEY, {"key": key}).mappings().one_or_none()
+    return None if row is None else read(deployments.name, row, _read)
 
 
 def page(connection: Connection) -> list[Deployment]:
