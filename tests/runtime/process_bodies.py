@@ -5,6 +5,7 @@ import ctypes
 import itertools
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
@@ -154,6 +155,12 @@ def print_megabytes() -> str:
 def close_everything(job: JobContext) -> None:
     os.closerange(3, 256)
     go_on_with_progress.function(job)
+
+
+@in_process()
+def give_up_resource(limit: int) -> int:
+    resource.setrlimit(limit, (3, 3))  # `poll` accepts as many descriptors
+    return os.getpid()
 
 
 @in_process()

@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -407,6 +408,17 @@ class TestChildren:
         busy = own_executor.start(process_bodies.tell_pid_and_sleep)
         assert int(await busy.first_label()) == first
         assert await pid_of(own_executor) != first
+
+    @pytest.mark.parametrize("limit", [resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE])
+    async def test_a_child_in_which_no_body_can_begin_any_more_is_replaced(
+        self, own_executor: ExecutorUnderTest, tmp_path: Path, limit: int
+    ) -> None:
+        own_executor.environment.journal.open(tmp_path / "node.begun")
+        spoilt = result(await own_executor.perform(process_bodies.give_up_resource, limit=limit))
+        unlucky = await own_executor.perform(process_bodies.add, left=1, right=2)
+        assert (unlucky.settlement, unlucky.unbegun) == (None, True)
+        assert await pid_of(own_executor) != spoilt
+        own_executor.environment.journal.close(keep=False)
 
     @pytest.mark.parametrize(
         "limits", [{"most_idle": 0}, {"idle_for": 0.01}], ids=["too many", "too long"]

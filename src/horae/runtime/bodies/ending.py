@@ -11,6 +11,7 @@ from horae.runtime.bodies.finished_run import FinishedRun, finish
 from horae.runtime.bodies.forked_body import Forks, end_child
 from horae.runtime.bodies.orders import Interrupted
 from horae.runtime.bodies.outcome import outcome_of
+from horae.runtime.journal import JournalUnavailable
 from horae.storage.engine import is_transient
 from horae.types import Attempt
 from horae.types.parameters.large_values import LargeValuesUnavailable
@@ -56,7 +57,9 @@ def stopped_by(
     if isinstance(attempt.order, Interrupted):
         return FinishedRun(attempt.claim, None, error, unbegun=True)
     if attempt.order is None and (
-        is_transient(error) or lacks_resource(error) or isinstance(error, LargeValuesUnavailable)
+        is_transient(error)
+        or lacks_resource(error)
+        or isinstance(error, (LargeValuesUnavailable, JournalUnavailable))
     ):
         return unbegun(attempt.claim, error)
     return ended_by(error, attempt, environment)

@@ -53,7 +53,7 @@ from horae.runtime.executors.application import ChildSetup, import_application
 from horae.runtime.executors.child_signals import BodyInterrupt
 from horae.runtime.executors.messages import Message
 from horae.runtime.executors.progress_reports import ProgressReports
-from horae.runtime.journal import ChildJournal
+from horae.runtime.journal import ChildJournal, JournalUnavailable
 from horae.storage.engine import Database
 from horae.types import Address, Attempt, Hook, JobType
 from horae.types.logs import JobLogFilter, lines_on_stderr
@@ -202,7 +202,15 @@ class Child:
                 )
                 return "not_loaded", {**asdict(failure), "lacking": lacks_resource(error)}
             run = ended_by(error, attempt, environment)
-        return "result", {**messages.run_as_json(run), "memory": memory_in_use()}
+        cause = run.error if run.unbegun else None
+        spoilt = cause is not None and (
+            lacks_resource(cause) or isinstance(cause, JournalUnavailable)
+        )
+        return "result", {
+            **messages.run_as_json(run),
+            "memory": memory_in_use(),
+            "spoilt": spoilt,
+        }
 
     async def _perform_async(self, attempt: Attempt, environment: RunEnvironment) -> FinishedRun:
         task = asyncio.current_task()

@@ -242,6 +242,9 @@ class ChildPool:
 
     def _is_worn_out(self, child: ChildProcess) -> bool:
         limits = self._limits
+        if child.spoilt:
+            log.info("child process %s cannot begin a job any more and is replaced", child.pid)
+            return True
         if limits.max_jobs is not None and child.jobs >= limits.max_jobs:
             log.info("child process %s has run %d jobs and is replaced", child.pid, child.jobs)
             return True

@@ -66,6 +66,9 @@ class ChildProcess:
         """Number of bodies that the process has run."""
         self.memory = 0
         """Bytes of memory that the process used after the last body."""
+        self.spoilt = False
+        """Whether a body could not begin in the process, maybe for what an earlier one did to it.
+        """
         self.started: asyncio.Future[Message | None]
         """A future that is done with the message of the ready child, or with None if it died."""
         self._process = process

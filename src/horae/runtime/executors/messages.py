@@ -4,10 +4,10 @@
   detail), `end`
 - from the child: `starting` (step), `ready` or `not_ready` (the texts of the failure, lacking),
   `began`, `progress` (percentage, label), `not_loaded` (the texts of the failure, lacking),
-  `result` (settlement, already, unbegun, releases, memory), `log` (lines)
+  `result` (settlement, already, unbegun, releases, memory, spoilt), `log` (lines)
 
 `lacking`: whether the machine lacked something, such as memory, so that another attempt may
-succeed.
+succeed. `spoilt`: whether the body could not begin, for a reason that may be the process itself.
 """
 
 import json

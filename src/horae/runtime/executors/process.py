@@ -250,9 +250,11 @@ class ProcessExecutor:
         while (message := await child.receive()) is not None:
             match message["kind"]:
                 case "not_loaded":
+                    child.spoilt = message["lacking"]
                     return self._finish_unloaded(attempt, message)
                 case "result":
                     child.jobs, child.memory = child.jobs + 1, message["memory"]
+                    child.spoilt = message["spoilt"]
                     return messages.run_from_json(attempt.claim, message)
                 case "began":
                     assignment.began = True

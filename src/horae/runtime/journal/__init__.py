@@ -4,6 +4,6 @@ Invariant: a body is noted before its first line runs, so a job that is not note
 """
 
 from horae.runtime.journal.files import SUFFIX, Begun, Journals
-from horae.runtime.journal.journal import ChildJournal, Journal
+from horae.runtime.journal.journal import ChildJournal, Journal, JournalUnavailable
 
-__all__ = ["SUFFIX", "Begun", "ChildJournal", "Journal", "Journals"]
+__all__ = ["SUFFIX", "Begun", "ChildJournal", "Journal", "JournalUnavailable", "Journals"]

@@ -42,6 +42,10 @@ LEASES: Final = 0x7FFF
 """Mask of the bits of the lease."""
 
 
+class JournalUnavailable(Exception):
+    """A child process cannot enter a claim, because of what an earlier body did to the process."""
+
+
 def entry_of(claim: Claim) -> int:
     """Return a claim as a number that is never 0.
 
@@ -190,16 +194,25 @@ class ChildJournal:
         self._place = None if file is None else (file, slot)
 
     def begin(self, claim: Claim) -> None:
-        """Enter the claim. If the file was removed, all jobs of the node count as begun."""
+        """Enter the claim. If the file was removed, all jobs of the node count as begun.
+
+        Raises `JournalUnavailable`.
+        """
         if self._place is not None:
             file, slot = self._place
             entry = entry_of(claim).to_bytes(WIDTH, sys.byteorder)
-            with suppress(FileNotFoundError):
+            try:
                 descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
                 try:
                     os.pwrite(descriptor, entry, HEADER + slot * WIDTH)
                 finally:
                     os.close(descriptor)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise JournalUnavailable(
+                    f"its child process cannot write to the journal of the node: {error}"
+                ) from error
         self._begun = claim  # set last, because the process may have no descriptor left
 
     def succeed(self, claim: Claim) -> None:
