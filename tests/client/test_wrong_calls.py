@@ -121,6 +121,8 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
     "a long note": lambda horae: horae.schedules.pause("nightly", note="x" * 2001),
     "a number for a queue's note": lambda horae: _queues(horae).pause("default", note=5),
     "a NUL in a queue's note": lambda horae: _queues(horae).pause("default", note="\x00"),
+    "a text for sync": lambda horae: horae.jobs.start("work", sync="no"),
+    "a number for sync": lambda horae: horae.jobs.start("work", sync=0),
     "an evil schedule": lambda horae: horae.schedules.get(Evil()),
 }
 
@@ -152,6 +154,13 @@ async def test_a_wrong_session_of_a_coroutine_says_what_to_pass(horae: Horae) ->
     other: Any = Session()
     with pytest.raises(InvalidRequest, match=r"expected an AsyncSession.*call horae.jobs"):
         await horae.aio.jobs.start("work", session=other)
+
+
+async def test_a_wrong_sync_of_a_coroutine_is_refused(horae: Horae) -> None:
+    horae.job(name="work")(lambda: None)
+    wrong: Any = 0
+    with pytest.raises(InvalidRequest, match="sync 0: expected True or False"):
+        await horae.aio.jobs.start("work", sync=wrong)
 
 
 async def test_a_class_takes_no_parameters_by_position(horae: Horae) -> None:

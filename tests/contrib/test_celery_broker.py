@@ -1,21 +1,23 @@
 """What is sent through the broker of a Celery application, and what its workers keep about it."""
 
+import importlib
 import json
 import re
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from redis import Redis
 
 from horae import Horae
-from horae.contrib.celery import setup
+from horae.contrib.celery import setup, task_type
 from horae.contrib.celery.broker import NO_LIMIT, RUN_JOB, CeleryBackend, queue_of
 from horae.contrib.celery.library import celery_module
 from horae.contrib.celery.tasks import percentage_in
 from horae.contrib.celery.workarounds import forget_ended_timers
 from horae.domain.jobs.job import JobId
-from horae.errors import ConfigurationError
+from horae.errors import ConfigurationError, JobTypeAlreadyRegistered
 from horae.storage.engine.database import Database
 from horae.types.backends import Message
 from tests.harness.applications import url_of
@@ -202,3 +204,23 @@ def test_a_message_that_names_no_job_is_dropped(
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("WARNING", expected)
     ]
+
+
+def test_a_task_is_declared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except by a module that is loaded again."""
+    with closing(Horae(f"sqlite:///{tmp_path}/horae.db")) as horae:
+        setup(celery_module("celery").Celery("once"), horae)
+        (tmp_path / "mailing.py").write_text(
+            "from horae.contrib.celery import task_type\n"
+            "def declare(horae, **options):\n"
+            "    task_type(horae, 'shop.mail', **options)\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        mailing = importlib.import_module("mailing")
+        mailing.declare(horae)
+        with pytest.raises(JobTypeAlreadyRegistered, match=r"declared twice: .*mailing\.py:3"):
+            mailing.declare(horae, max_attempts=3)
+        with pytest.raises(JobTypeAlreadyRegistered, match=r"'shop\.mail' at .*'shop\.other' at"):
+            task_type(horae, "shop.other", name="shop.mail")
+        importlib.reload(mailing).declare(horae, max_attempts=3)
+        assert horae.registry.get("shop.mail").max_attempts == 3

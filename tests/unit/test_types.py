@@ -5,7 +5,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +13,15 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FilePath,
+    FutureDate,
+    computed_field,
+)
 from typing_extensions import override
 
 from horae.client.jobs.creating.new_job import new_job
@@ -157,6 +165,8 @@ REFUSED: list[tuple[str, Any, str]] = [
         {ValueError: 400},
         "api_exceptions_map maps ValueError to 400, expected a code or",
     ),
+    ("public", "no", "public 'no': expected True or False"),
+    ("public", 1, "public 1: expected True or False"),
     ("request_model", int, "request_model is <class 'int'>, expected a Pydantic model"),
     ("response_model", {"a": 1}, "response_model is {'a': 1}, expected a Pydantic model"),
     ("params", int, "params is <class 'int'>, not a Pydantic model or a SQLAlchemy mapped class"),
@@ -169,6 +179,47 @@ def test_an_invalid_type_is_refused_at_declaration(
 ) -> None:
     with pytest.raises(InvalidJobType, match="^job type 'import': .*" + re.escape(message)):
         declared(**{attribute: value})
+
+
+def test_a_default_that_does_not_fit_its_annotation_is_refused() -> None:
+    many: Any = "many"
+    none: Any = None
+
+    def of_text(count: int = many) -> None: ...
+    def of_none(count: int = none) -> None: ...
+    def beyond(count: Annotated[int, Field(ge=1)] = 0) -> None: ...
+    def by_field(count: int = Field(default=many)) -> None: ...
+
+    for function in (of_text, of_none, beyond, by_field):
+        name = function.__name__
+        with pytest.raises(
+            InvalidJobType,
+            match=f"^job type '{name}': the default of parameter 'count' does not fit its annotation: ",
+        ):
+            JobFunction(function)
+
+
+def test_a_default_may_depend_on_its_surroundings() -> None:
+    """The worker decides about it."""
+
+    written: Any = "2026-01-01"
+
+    def refuse(_value: object) -> object:
+        raise ValueError
+
+    def fail(_value: object) -> object:
+        raise OSError
+
+    def work(
+        file: FilePath = Path("/there/is/none"),
+        day: FutureDate = date(2020, 1, 1),
+        text: Annotated[str, AfterValidator(refuse)] = "",
+        row: Annotated[str, AfterValidator(fail)] = "",
+        when: date = written,
+        made: list[int] = Field(default_factory=list),
+    ) -> None: ...
+
+    assert JobFunction(work).job_type.type == "work"
 
 
 @pytest.mark.parametrize("name", ["", "  ", None, 7, "x" * 201, "nul\x00", "\ud800"])

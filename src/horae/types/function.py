@@ -1,8 +1,10 @@
 """The short form of a job type: a function whose annotated arguments are the parameters."""
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import update_wrapper
 from types import UnionType
 from typing import (
@@ -17,11 +19,13 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import PydanticUndefined
 from typing_extensions import Unpack, override
 
 from horae.domain.jobs import Job
 from horae.errors import InvalidJobType, InvalidRequest
+from horae.quoting import quoted
 from horae.types.context import JobContext
 from horae.types.keywords import JobKeywords, OptionsJobType
 from horae.types.options import START_OPTIONS
@@ -42,6 +46,12 @@ _WITHOUT_NAME: Final = frozenset(
         inspect.Parameter.POSITIONAL_ONLY,
     }
 )
+_DEPENDS_ON_SURROUNDINGS: Final = re.compile(
+    "assertion_error|value_error|path_.*|parent_does_not_exist|.*_(past|future)"
+)
+"""Pydantic's types of errors about a default that may fit at another time or on another machine,
+among them those of a program's own validators.
+"""
 STARTS_ELSEWHERE: Final = ("delay", "apply_async", "send", "defer", "enqueue", "schedule")
 """Methods of the tasks of other libraries, which start a job."""
 
@@ -273,7 +283,9 @@ def _signature(
             hint,
             ... if argument.default is argument.empty else argument.default,
         )
-    return context, previous, _model(name, given), hints.get("return", Any)
+    model = _model(name, given)
+    _check_defaults(name, model)
+    return context, previous, model, hints.get("return", Any)
 
 
 def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
@@ -296,6 +308,39 @@ def _model(name: str, given: Mapping[str, Any]) -> type[BaseModel]:
             f"job type {name!r}: its arguments cannot be parameters: {said}; take plain data, such"
             " as the id of an object that the body reads"
         ) from error
+
+
+def _check_defaults(name: str, model: type[BaseModel]) -> None:
+    """Raise `InvalidJobType` for a default that the annotation of its parameter does not allow.
+
+    Pydantic does not validate defaults. A worker does, because they are stored with the job: each
+    job that relies on such a default would fail there.
+    """
+    for parameter, field in model.model_fields.items():
+        misfit = None
+        # A validator of the program's own may need what is not there yet.
+        with suppress(Exception):
+            misfit = _misfit(model, parameter, field.default)
+        if misfit is not None:
+            raise InvalidJobType(
+                f"job type {name!r}: the default of parameter {parameter!r} does not fit its"
+                f" annotation: {quoted(field.default)}: {misfit}"
+            )
+
+
+def _misfit(model: type[BaseModel], parameter: str, default: Any) -> str | None:
+    """Return why a default does not fit; None if it does, or may do so elsewhere."""
+    if default is PydanticUndefined:
+        return None
+    try:
+        model.__pydantic_validator__.validate_assignment(
+            model.model_construct(), parameter, default
+        )
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        if not _DEPENDS_ON_SURROUNDINGS.fullmatch(found["type"]):
+            return found["msg"]
+    return None
 
 
 def _check_name(name: str, argument: str) -> None:

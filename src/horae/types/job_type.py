@@ -62,6 +62,7 @@ from horae.types.options import (
     show_tags,
     texts_of_exceptions,
     time_limit,
+    true_or_false,
     uniqueness_of,
 )
 from horae.types.parameters import MappedParameters, ModelParameters, parameters_of
@@ -217,7 +218,7 @@ class JobType(Generic[ParamsT]):
         0
     )
     """How long the first jobs of a batch wait for others; by default for none."""
-    public: Annotated[bool, TypeOption(show=attrgetter("public"))] = False
+    public: Annotated[bool, TypeOption(true_or_false, attrgetter("public"))] = False
     """Whether users may start it over HTTP."""
     backend: Annotated[str | None, TypeOption(backend_address)] = None
     """"celery", or "celery:QUEUE", lets Celery's workers run its jobs instead of Horae's nodes."""

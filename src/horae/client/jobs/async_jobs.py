@@ -130,7 +130,7 @@ class AsyncJobs(OnThreads[Jobs]):
         sync: bool = False,
     ) -> Job:
         """Create a job; parameters and options are separate; see `Jobs.create`."""
-        if session is not None or sync:
+        if session is not None or sync is not False:
             create = partial(self.client.create, job_type, values, options, sync=sync)
             return await self._create(session, create)
         observers = self.client.observers

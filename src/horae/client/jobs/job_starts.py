@@ -157,7 +157,7 @@ class JobStarts(JobReads):
     ) -> Job:
         """Create a job as `create` does, for a caller that has told observers of it."""
         new = new_job(self._registry.resolve(job_type), options, values)
-        if sync:
+        if sync is not False and of_kind("sync", sync, bool, "True or False"):
             return self._run_here(new, session)
 
         if session is None:

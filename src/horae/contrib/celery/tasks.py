@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, create_model
@@ -11,7 +12,13 @@ from typing_extensions import Unpack, override
 from horae.contrib.celery.broker import CeleryBackend
 from horae.contrib.celery.library import celery_module
 from horae.domain.jobs import CELERY
-from horae.errors import ConfigurationError, InvalidJobType, InvalidLabel, SoftTimeLimitExceeded
+from horae.errors import (
+    ConfigurationError,
+    InvalidJobType,
+    InvalidLabel,
+    JobTypeAlreadyRegistered,
+    SoftTimeLimitExceeded,
+)
 from horae.quoting import quoted
 from horae.types import JobContext, JobKeywords, JobType, OptionsJobType
 
@@ -48,14 +55,25 @@ def task_type(
     Celery's workers need its code. `params`: a model of its arguments; without one, any named
     arguments are accepted. `options`: those of `@horae.job`. What the task passes to `update_state`
     becomes the progress of the job, and there it learns that the job is cancelled. Raises
-    `ConfigurationError` before `setup`, and `InvalidJobType`.
+    `ConfigurationError` before `setup`, `InvalidJobType`, and `JobTypeAlreadyRegistered` for a
+    second declaration of the same name.
     """
     backend = horae.registry.backends.get(CELERY)
     if not isinstance(backend, CeleryBackend):
         raise ConfigurationError(
             "call horae.contrib.celery.setup(celery_app, horae) before task_type"
         )
-    made = TaskJobType(backend.app, task, params, options)
+    made = TaskJobType(backend.app, task, params, options, sys._getframe(1))  # noqa: SLF001
+    present = horae.registry.find(made.type)
+    # A module that is loaded again declares the same task again.
+    if isinstance(present, TaskJobType) and (
+        present.task != made.task or (present.loaded_as is made.loaded_as is not None)
+    ):
+        raise JobTypeAlreadyRegistered(
+            f"job type {made.type!r} is declared twice: for the Celery task {present.task!r} at"
+            f" {present.place}, and for {made.task!r} at {made.place}; remove one of them, or give"
+            " it a name= of its own"
+        )
     horae.add_type(made)
     return made
 
@@ -64,21 +82,30 @@ class TaskJobType(OptionsJobType):
     """The job type of a Celery task."""
 
     def __init__(
-        self, app: Any, task: str, params: type[BaseModel] | None, options: JobKeywords
+        self,
+        app: Any,
+        task: str,
+        params: type[BaseModel] | None,
+        options: JobKeywords,
+        declared_in: FrameType,
     ) -> None:
+        """`declared_in`: the frame that declares it."""
         if not isinstance(task, str) or not task:
             raise InvalidJobType(f"{quoted(task)} is not the name of a Celery task")
-        self._app, self._task = app, task
+        self._app, self.task = app, task
+        self.place = f"{declared_in.f_code.co_filename}:{declared_in.f_lineno}"
+        self.loaded_as = declared_in.f_globals.get("__spec__")
+        """An object that the declaring module keeps until it is loaded again; None for a script."""
         self.params = params or create_model("arguments", __config__=ConfigDict(extra="allow"))
         super().__init__(f"task {task}", task, {"backend": CELERY, **options})
         self.soft_limit_error = soft_limit_error()
 
     @override
     def run(self, job: JobContext[Any]) -> Any:
-        task = self._app.tasks.get(self._task)
+        task = self._app.tasks.get(self.task)
         if task is None:
             raise InvalidJobType(
-                f"this worker has no Celery task {self._task!r}; import its module in the"
+                f"this worker has no Celery task {self.task!r}; import its module in the"
                 " application"
             )
         _let_report(task)

@@ -21,6 +21,7 @@ from horae.types.options.declaration import (
     problem_of_hook,
     texts_of_exceptions,
     time_limit,
+    true_or_false,
 )
 from horae.types.options.limits import declared_limits, limits_of_job
 from horae.types.options.queues import (
@@ -92,6 +93,7 @@ __all__ = [
     "stored_limit",
     "texts_of_exceptions",
     "time_limit",
+    "true_or_false",
     "unique_key_in",
     "uniqueness_of",
 ]

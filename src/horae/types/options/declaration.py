@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from horae.domain.arguments import of_kind
 from horae.domain.backoff import Backoff
 from horae.domain.jobs import BackendAddress, KeepLogs, check_level, problem_of_rule
 from horae.domain.storable import LARGEST_NUMBER, bounded_number
@@ -125,6 +126,12 @@ def one_of(*choices: str) -> Callable[[str, Any], Any]:
         return given
 
     return parse
+
+
+def true_or_false(name: str, given: Any) -> bool:
+    """Parse True or False; a text such as "no" would count as true."""
+    checked: bool = of_kind(name, given, bool, "True or False")
+    return checked
 
 
 def time_limit(name: str, given: object) -> timedelta | None:
