@@ -35,6 +35,7 @@ from horae.domain.jobs.query import terms as query_rules  # noqa: E402
 from horae.domain.names import LONGEST_NAME  # noqa: E402
 from horae.domain.times import parse_duration  # noqa: E402
 from horae.settings import PREFIX, Settings  # noqa: E402
+from horae.storage.engine.connections import session  # noqa: E402
 from horae.types import JobType, previous  # noqa: E402
 from horae.types.options import declaration, uniqueness  # noqa: E402
 from horae.types.parameters import plain_data  # noqa: E402
@@ -87,6 +88,7 @@ def values() -> dict[str, str]:
             if name not in FOR_CONTRIBUTORS
         ),
         "longest_name": str(LONGEST_NAME),
+        "postgres": str(session.OLDEST),
         "soft_time_limit": str(parse_duration("limit", JobType.soft_time_limit or "0s")),
     }
 

@@ -405,6 +405,8 @@ class TestBeyond:
         with database.engine.connect().execution_options(
             isolation_level="REPEATABLE READ"
         ) as analyst:
+            if (analyst.dialect.server_version_info or ()) < (15,):
+                pytest.skip("PostgreSQL 14 counts what is read half a second later")
             analyst.execute(select(func.count()).select_from(jobs))
             many = [started(database) for _ in range(200)]
             for job_id in many:

@@ -46,6 +46,7 @@ def owner(database: Database) -> Iterator[psycopg.Connection]:
 def as_role(database: Database, owner: psycopg.Connection) -> Iterator[AsRole]:
     """Make a role with the privileges of a kind, and return the URL by which it connects."""
     made: list[sql.Identifier] = []
+    owner.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")  # for PostgreSQL 14
 
     def make(kind: Privileges) -> str:
         name = f"Horae-{kind.value}-{secrets.token_hex(4)}"

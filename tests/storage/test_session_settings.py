@@ -1,5 +1,6 @@
 """A role or database whose sessions have unusual defaults: jobs are written and read as with the usual ones."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,7 +9,10 @@ from typing import Final
 import pytest
 from sqlalchemy import make_url, text
 
-from horae import Horae, JobContext
+from horae import ConfigurationError, Horae, JobContext
+from horae.cli.commands.doctor import examine
+from horae.client.doctor import Level
+from horae.storage.engine.connections import session
 from tests.harness.nodes import running_node, until_state
 from tests.harness.pgbouncer import PgBouncer
 from tests.harness.postgres import PostgresServer
@@ -47,6 +51,17 @@ def url(
     else:
         yield url
     postgres_server.drop_database(url)
+
+
+def test_a_server_that_is_too_old_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "OLDEST", 99)
+    with closing(Horae(url)) as horae:
+        complaint = r"the server is PostgreSQL \d+\.\d+, and Horae needs version 99 or later"
+        with pytest.raises(ConfigurationError, match=complaint):
+            horae.migrate()
+        (finding,) = examine(horae)
+        assert (finding.check, finding.level) == ("connection", Level.PROBLEM)
+        assert re.match(complaint, finding.message)
 
 
 async def test_jobs_run_whatever_the_defaults_of_sessions_are(url: str) -> None:

@@ -13,7 +13,7 @@ from horae.client.doctor.finding import (
     warning,
 )
 from horae.domain.jobs import JobState
-from horae.errors import DatabaseReadOnly, DatabaseUnavailable
+from horae.errors import ConfigurationError, DatabaseReadOnly, DatabaseUnavailable
 from horae.sentences import Sentence, SentenceCode, counted
 from horae.storage.engine import DATABASE_ERRORS, Database, read_clock, unreadable_rows
 from horae.storage.engine.connections import pooler
@@ -48,6 +48,8 @@ def check_connection(database: Database) -> Finding:
             str(error),
             "Promote a standby, or name the primary. No job runs until this works.",
         )
+    except ConfigurationError as error:
+        return problem("connection", str(error), "Upgrade the server, or name another one.")
     except DATABASE_ERRORS as error:
         answers = isinstance(error, DatabaseUnavailable) and error.answers
         return problem(

@@ -52,8 +52,8 @@ def report_read_only(engine: Engine) -> None:
 def _reason(context: ExceptionContext) -> str | None:
     """Return why the server refuses writes; None if only the transaction was read-only.
 
-    PostgreSQL 14 and newer report both reasons to every connection, without a query; a pooler may
-    repeat an old report.
+    The server reports both reasons to every connection, without a query; a pooler may repeat an old
+    report.
     """
     if context.connection is None:
         return f"no server that answers does ({EITHER})"

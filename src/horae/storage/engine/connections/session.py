@@ -1,7 +1,7 @@
-"""Settings of a session that Horae's reading and writing depend on, whatever the defaults are.
+"""What Horae's reading and writing depend on: the server's version, and settings of a session.
 
 The driver reads moments only in the ISO style. Any text must be storable, so the encoding is UTF-8.
-The server reports these settings when a connection is made, so checking them costs nothing.
+The server reports all of it when a connection is made, so checking it costs nothing.
 PgBouncer keeps both for each client.
 """
 
@@ -9,6 +9,10 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, event
 
+from horae.errors import ConfigurationError
+
+OLDEST: Final = 14
+"""The oldest major version of PostgreSQL with which the tests pass."""
 ENCODING: Final = {"client_encoding": "utf8"}
 """The encoding, set by a driver argument because the first statement already depends on it."""
 STYLE: Final = "ISO"
@@ -21,6 +25,12 @@ def listen(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         driver = getattr(connection, "driver_connection", connection)
+        if driver.info.server_version < OLDEST * 10_000:
+            version, *_of_package = driver.info.parameter_status("server_version").split()
+            connection.close()
+            raise ConfigurationError(
+                f"the server is PostgreSQL {version}, and Horae needs version {OLDEST} or later"
+            )
         reported: str = driver.info.parameter_status("DateStyle") or ""
         if reported.startswith(STYLE):
             return

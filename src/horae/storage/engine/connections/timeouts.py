@@ -61,7 +61,7 @@ OF_SERVER: Final = {
 }
 """Settings of a server's session and the corresponding driver arguments, in the same units."""
 CLIENT_CHECK: Final = "client_connection_check_interval"
-"""How often a session checks during a statement whether its client is there; PostgreSQL 14."""
+"""How often a session checks during a statement whether its client is there."""
 READABLE_DATES: Final = {"DateStyle": "ISO"}
 """The driver reads moments in no other style, which a reload of the server's settings could bring.
 """
