@@ -19,6 +19,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    FromClause,
     Integer,
     Select,
     Text,
@@ -38,8 +39,6 @@ from sqlalchemy import (
 
 from horae.domain.jobs import OWN_BACKEND, Claim, JobEvent, JobId, JobState, NodeId, state_after
 from horae.storage.engine import (
-    MOST_ATTEMPTS,
-    MOST_LEASES,
     Direct,
     PerDialect,
     Returning,
@@ -59,7 +58,7 @@ from horae.storage.engine import (
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import (
     IS_READY,
-    has_not_expired,
+    is_startable,
     jobs,
     queues,
     queues_to_leave_out,
@@ -122,24 +121,23 @@ STARTED: Final = {
 }
 
 
-def may_be_claimed(closed: Select[Any]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions under which a node may claim a job that is ready.
+def is_served(row: FromClause = jobs) -> ColumnElement[bool]:
+    """Return the condition that a node serves the type and the queue of a job, or of a lane.
+
+    Its parameters are `scope_parameters`.
+    """
+    return and_(
+        member_of(row.c.type, "types"),
+        or_(bindparam("every_queue", type_=Boolean()), member_of(row.c.queue, "queues")),
+    )
+
+
+def may_be_claimed(closed: Select[Any]) -> ColumnElement[bool]:
+    """Return the condition under which a node may claim a job that is ready.
 
     `closed`: names of queues to leave out.
     """
-    return (
-        jobs.c.run_at <= database_now(),
-        has_not_expired(),
-        # The next lease and attempt must be within their limits.
-        jobs.c.lease < constant(MOST_LEASES),
-        jobs.c.attempt < constant(MOST_ATTEMPTS),
-        member_of(jobs.c.type, "types"),
-        or_(
-            bindparam("every_queue", type_=Boolean()),
-            member_of(jobs.c.queue, "queues"),
-        ),
-        and_readable(jobs.c.queue.not_in(closed)),
-    )
+    return and_(is_startable(), is_served(), and_readable(jobs.c.queue.not_in(closed)))
 
 
 def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
@@ -149,7 +147,7 @@ def due_jobs(closed: Select[Any], *columns: Column[Any]) -> Select[Any]:
     """
     return (
         select(*columns)
-        .where(IS_READY, *may_be_claimed(closed))
+        .where(IS_READY, may_be_claimed(closed))
         .order_by(*ready_order)
         # The limit is a subquery, so that the plan does not depend on its value: PostgreSQL then
         # estimates a tenth of the ready jobs and follows the index in its order. With a number that
@@ -216,8 +214,7 @@ CLAIM_ONE: Final = start(
     jobs.c.id == bindparam("job_id"),
     # A job that its caller runs at once takes no turn in a fair queue.
     or_(IS_READY, and_(WAITS_FOR_LIMIT, jobs.c.limits.is_(None))),
-    jobs.c.run_at <= database_now(),
-    has_not_expired(),
+    is_startable(),
 ).returning(*CLAIMED)
 
 
@@ -300,7 +297,7 @@ def exists(connection: Connection, job_id: JobId) -> bool:
 
 
 def scope_parameters(scope: ClaimScope) -> dict[str, Any]:
-    """Return the parameters of `due_jobs`, except the limit."""
+    """Return the parameters of `is_served`, and so those of `due_jobs` except the limit."""
     return {"types": scope.types, "every_queue": scope.queues is None, "queues": scope.queues or ()}
 
 

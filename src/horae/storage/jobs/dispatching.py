@@ -25,8 +25,6 @@ from sqlalchemy import (
 
 from horae.domain.jobs import OWN_BACKEND, Claim, JobId, NodeId, SentScope
 from horae.storage.engine import (
-    MOST_ATTEMPTS,
-    MOST_LEASES,
     and_readable,
     database_now,
     member_of,
@@ -37,9 +35,10 @@ from horae.storage.engine import (
 from horae.storage.jobs.claims import CLAIMED, STARTED
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import (
+    IS_HELD,
     IS_READY,
     IS_SENT,
-    has_not_expired,
+    is_startable,
     jobs,
     queues,
     queues_to_leave_out,
@@ -68,12 +67,6 @@ class SentJobs(NamedTuple):
     oldest: float
 
 
-_startable: Final = (
-    jobs.c.run_at <= database_now(),
-    has_not_expired(),
-    jobs.c.lease < MOST_LEASES,  # the next lease and attempt must be within their limits
-    jobs.c.attempt < MOST_ATTEMPTS,
-)
 _paused = queues_to_leave_out(queues.c.paused_at.is_not(None))
 _limited = select(queues.c.name).where(queues.c.concurrency_limit.is_not(None))
 
@@ -84,7 +77,7 @@ _in_scope = or_(
 )
 _due = (
     select(jobs.c.id)
-    .where(IS_READY, *_startable, jobs.c.queue.not_in(_paused), and_readable(_in_scope))
+    .where(IS_READY, is_startable(), jobs.c.queue.not_in(_paused), and_readable(_in_scope))
     .order_by(*ready_order)
 )
 
@@ -104,7 +97,7 @@ SEND: Final = _send(_due.where(jobs.c.queue.not_in(_limited)))
 SEND_OF_QUEUE: Final = _send(_due.where(jobs.c.queue == bindparam("of_queue")))
 _occupied = (
     select(func.count())
-    .where(jobs.c.queue == queues.c.name, or_(jobs.c.node_id.is_not(None), IS_SENT))
+    .where(jobs.c.queue == queues.c.name, or_(IS_HELD, IS_SENT))
     .correlate(queues)
     .scalar_subquery()
 )
@@ -130,7 +123,7 @@ SEND_AGAIN: Final = _send(
     .where(
         IS_SENT,
         jobs.c.sent_at < seconds_ago("seconds"),
-        *_startable,
+        is_startable(),
         jobs.c.queue.not_in(_paused),
         _in_scope,
     )
@@ -174,7 +167,7 @@ _claim = (
     .where(
         jobs.c.id == bindparam("job_id"),
         IS_SENT,
-        *_startable,
+        is_startable(),
         member_of(jobs.c.type, "types"),
         jobs.c.queue.not_in(_paused),
     )
@@ -189,9 +182,7 @@ LOCK_QUEUE: Final = (
     .where(jobs.c.id == bindparam("job_id"), IS_SENT, queues.c.concurrency_limit.is_not(None))
     .with_for_update(of=queues)
 )
-RUNNING: Final = select(func.count()).where(
-    jobs.c.queue == bindparam("queue"), jobs.c.node_id.is_not(None)
-)
+RUNNING: Final = select(func.count()).where(jobs.c.queue == bindparam("queue"), IS_HELD)
 
 
 def send(connection: Connection, scope: SentScope, limit: int) -> list[Dispatched]:

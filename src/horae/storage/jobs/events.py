@@ -9,7 +9,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, func, select
 
 from horae.domain.jobs import JobId, JobState
 from horae.storage.engine import database_now, member_of
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs.tables import IS_HELD, jobs
 
 
 class JobVersion(NamedTuple):
@@ -38,7 +38,7 @@ SCAN_START: Final = select(database_now(), func.coalesce(func.max(jobs.c.id), 0)
 CREATED: Final = (
     select(*_VERSION).where(jobs.c.id > bindparam("after")).order_by(jobs.c.id).limit(_limit)
 )
-HELD: Final = select(*_VERSION).where(jobs.c.node_id.is_not(None)).limit(_limit)
+HELD: Final = select(*_VERSION).where(IS_HELD).limit(_limit)
 ENDED: Final = (
     select(*_VERSION)
     .where(jobs.c.finished_at > bindparam("since"))

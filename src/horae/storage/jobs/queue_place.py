@@ -11,24 +11,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import (
-    Boolean,
     ColumnElement,
     Connection,
     Select,
-    and_,
     bindparam,
     case,
     func,
     literal,
-    or_,
     select,
     tuple_,
     union_all,
 )
 
 from horae.domain.jobs import MOST_COUNTED, JobId
-from horae.storage.engine import member_of, seconds_from_now, seconds_since
-from horae.storage.jobs.claims import IS_CLOSED, ClaimScope, may_be_claimed, scope_parameters
+from horae.storage.engine import seconds_from_now, seconds_since
+from horae.storage.jobs.claims import (
+    IS_CLOSED,
+    ClaimScope,
+    is_served,
+    may_be_claimed,
+    scope_parameters,
+)
 from horae.storage.jobs.limit_tables import WAITS_IN_LANE
 from horae.storage.jobs.tables import IS_READY, jobs, queues_to_leave_out, ready_order
 
@@ -75,7 +78,7 @@ def _of_own(value: ColumnElement[Any]) -> Any:
 def _first(*where: ColumnElement[bool]) -> Select[Any]:
     """Select the first ready jobs that meet the conditions, and whether they may be claimed."""
     part = (
-        select(jobs.c.queue, case((and_(*may_be_claimed(_closed)), 1)).label("counts"))
+        select(jobs.c.queue, case((may_be_claimed(_closed), 1)).label("counts"))
         .where(IS_READY, *where)
         .order_by(*ready_order)
         .limit(bindparam("most"))
@@ -111,8 +114,7 @@ _ended = (
     .where(
         jobs.c.finished_at > seconds_from_now(-PERIOD),
         jobs.c.started_at.is_not(None),
-        member_of(jobs.c.type, "types"),
-        or_(bindparam("every_queue", type_=Boolean()), member_of(jobs.c.queue, "queues")),
+        is_served(),
     )
     .order_by(jobs.c.finished_at.desc())
     .limit(bindparam("most"))

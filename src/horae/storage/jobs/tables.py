@@ -37,6 +37,8 @@ from sqlalchemy import (
 from horae.domain.jobs import ENDED, AttemptOutcome, JobState
 from horae.storage.engine import (
     JOB_IS_READABLE,
+    MOST_ATTEMPTS,
+    MOST_LEASES,
     NUMBERED_ONCE,
     Instant,
     Json,
@@ -254,8 +256,6 @@ ENDED_NOW = {
     "updated_at": now_or_later(jobs.c.updated_at),
 }
 """The values of a job that ends now, except by a settlement."""
-IS_OPEN = or_(jobs.c.finished_at.is_(None), jobs.c.node_id.is_not(None))
-"""The job has not ended, or its body has not stopped yet."""
 _retry = jobs.alias("retry")
 WAS_RETRIED = exists().where(_retry.c.retry_of == jobs.c.id)
 """Another job repeats the job."""
@@ -279,11 +279,24 @@ IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None
 A statement that finds open jobs names one of these four conditions: for `state = 'pending'` or
 `state = 'started'` alone there is no index, and all ended jobs would be read.
 """
+IS_OPEN = or_(jobs.c.finished_at.is_(None), IS_HELD)
+"""The job has not ended, or its body has not stopped yet."""
 
 
 def has_not_expired(row: FromClause = jobs) -> ColumnElement[bool]:
     """Return the condition that a job may still begin; the node that fails it may be late."""
     return or_(row.c.expires_at.is_(None), row.c.expires_at > database_now())
+
+
+def is_startable(row: FromClause = jobs) -> ColumnElement[bool]:
+    """Return the condition that a pending job may start, as far as its own row decides."""
+    return and_(
+        row.c.run_at <= database_now(),
+        has_not_expired(row),
+        # The next lease and attempt must be within their limits.
+        row.c.lease < constant(MOST_LEASES),
+        row.c.attempt < constant(MOST_ATTEMPTS),
+    )
 
 
 job_attempts = Table(

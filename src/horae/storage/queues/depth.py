@@ -9,7 +9,6 @@ from sqlalchemy import Connection, and_, bindparam, func, or_, select, union, un
 
 from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import (
-    database_now,
     readable,
     row_reader,
     seconds_ago,
@@ -23,6 +22,7 @@ from horae.storage.jobs import (
     IS_WAITING,
     buckets,
     has_not_expired,
+    is_startable,
     jobs,
     lanes,
 )
@@ -62,9 +62,7 @@ class MeanDurations:
 # Each part has an index; for both conditions in one SQLite would read all jobs.
 _due = union_all(
     *(
-        select(jobs.c.queue, jobs.c.type, jobs.c.sent_at, jobs.c.run_at).where(
-            each, jobs.c.run_at <= database_now(), has_not_expired()
-        )
+        select(jobs.c.queue, jobs.c.type, jobs.c.sent_at, jobs.c.run_at).where(each, is_startable())
         for each in (IS_READY, IS_SENT)
     )
 ).subquery("due")

@@ -382,7 +382,7 @@ def _lock_queues(
 ) -> set[str]:
     """Count the limits of whole queues as further buckets; return the queues locked elsewhere."""
     names = sorted({row.queue for row in locked.rows.values()})
-    limited = set(connection.scalars(sql.LIMITED_QUEUES, {"names": names}))
+    limited = set(connection.scalars(sql.LOOK.queues, {"names": names}))
     if not limited:
         return set()
     rows = connection.execute(statements.queues, {"names": sorted(limited)}).all()

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, Integer, and_, bindparam, delete, select
 
 from horae.storage.engine import member_of, microseconds_now
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
-from horae.storage.jobs.tables import jobs
+from horae.storage.jobs.tables import IS_HELD, jobs
 
 _most = bindparam("limit", type_=Integer())
 _of_lane = jobs.c.lane_id == lanes.c.id
-_runs = select(jobs.c.id).where(_of_lane, jobs.c.node_id.is_not(None)).exists()
+_runs = select(jobs.c.id).where(_of_lane, IS_HELD).exists()
 _is_idle = and_(lanes.c.place.is_(None), lanes.c.held_by.is_(None), ~_runs)
 _in_lane = select(lane_buckets.c.lane_id).where(lane_buckets.c.bucket_id == buckets.c.id).exists()
 _is_fresh = and_(~buckets.c.waiting, buckets.c.fresh_at <= microseconds_now(), ~_in_lane)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, and_, cast, func, select
 
 from horae.domain.limits import LimitNumbers
-from horae.storage.engine import database_now, member_of, microseconds_now, seconds_since
+from horae.storage.engine import member_of, microseconds_now, seconds_since
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_UNFILED,
@@ -26,20 +26,19 @@ from horae.storage.jobs.limit_tables import (
 from horae.storage.jobs.limits.filing import Pair
 from horae.storage.jobs.limits.lane_statements import MAY_START, running_weights
 from horae.storage.jobs.limits.own_limits import own_limits
-from horae.storage.jobs.tables import has_not_expired, jobs
+from horae.storage.jobs.tables import is_startable, jobs
 
 _COUNT: Final = (func.count(), seconds_since(func.min(jobs.c.run_at)))
-_DUE: Final = and_(jobs.c.run_at <= database_now(), has_not_expired())
 FILED: Final = (
     select(lanes.c.queue, lanes.c.type, *_COUNT, lanes.c.weight, lanes.c.id)
     .select_from(jobs.join(lanes, lanes.c.id == jobs.c.lane_id))
-    .where(WAITS_IN_LANE, _DUE, jobs.c.lane_id.in_(MAY_START))
+    .where(WAITS_IN_LANE, is_startable(), jobs.c.lane_id.in_(MAY_START))
     .group_by(lanes.c.id, lanes.c.queue, lanes.c.type, lanes.c.weight)
 )
 _own: Final = cast(jobs.c.limits, Text()).label("limits")
 UNFILED: Final = (
     select(jobs.c.queue, jobs.c.type, *_COUNT, _own)
-    .where(IS_UNFILED, _DUE)
+    .where(IS_UNFILED, is_startable())
     .group_by(jobs.c.queue, jobs.c.type, _own)
 )
 _closed: Final = and_(HOLDS_LANES, buckets.c.opens_at > microseconds_now())

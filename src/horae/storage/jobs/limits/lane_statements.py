@@ -4,9 +4,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     ColumnElement,
     Executable,
+    FromClause,
     Integer,
     Select,
     Text,
@@ -16,7 +16,6 @@ from sqlalchemy import (
     cast,
     func,
     null,
-    or_,
     select,
     true,
     update,
@@ -24,14 +23,11 @@ from sqlalchemy import (
 
 from horae.domain.jobs import JobState, WaitsFor
 from horae.storage.engine import (
-    MOST_ATTEMPTS,
-    MOST_LEASES,
     IdList,
     Instant,
     Json,
     PerDialect,
     and_readable,
-    database_now,
     has_id_of,
     json_rows,
     member_of,
@@ -39,7 +35,7 @@ from horae.storage.engine import (
     microseconds_of,
     one_of,
 )
-from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, due_jobs, start
+from horae.storage.jobs.claims import CLAIMED, IS_CLOSED, due_jobs, is_served, start
 from horae.storage.jobs.limit_tables import (
     HOLDS_LANES,
     IS_FREE,
@@ -51,7 +47,8 @@ from horae.storage.jobs.limit_tables import (
     lanes,
     limits,
 )
-from horae.storage.jobs.tables import has_not_expired, jobs, queues, queues_to_leave_out
+from horae.storage.jobs.limits.limited_claims import running_in_queues
+from horae.storage.jobs.tables import IS_HELD, is_startable, jobs, queues, queues_to_leave_out
 
 MOST_OPEN: Final = 100
 """Maximum number of buckets in one claim whose lanes are read because they allow starts again."""
@@ -65,7 +62,7 @@ _STILL_WAITS: Final = and_(
 _CLOSED: Final = queues_to_leave_out(IS_CLOSED)
 _closed = and_(HOLDS_LANES, buckets.c.opens_at.is_not(None))
 _full = and_(HOLDS_LANES, buckets.c.opens_at.is_(None))
-_held = and_(jobs.c.node_id.is_not(None), jobs.c.lane_id.is_not(None))
+_held = and_(IS_HELD, jobs.c.lane_id.is_not(None))
 
 
 def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
@@ -108,14 +105,13 @@ AHEAD: Final = select(
 """Whether jobs wait for lanes, whether a full limit has room, and when a lane may be claimed."""
 
 
-def _is_served(lane: Any) -> ColumnElement[bool]:
-    served = or_(bindparam("every_queue", type_=Boolean()), member_of(lane.c.queue, "queues"))
-    return and_(member_of(lane.c.type, "types"), served, lane.c.queue.not_in(_CLOSED))
+def _is_open(lane: FromClause) -> ColumnElement[bool]:
+    return and_(is_served(lane), lane.c.queue.not_in(_CLOSED))
 
 
 _free = (
     select(lanes.c.id)
-    .where(IS_FREE, lanes.c.place <= microseconds_now(), _is_served(lanes))
+    .where(IS_FREE, lanes.c.place <= microseconds_now(), _is_open(lanes))
     .order_by(*lane_order(lanes))
     .limit(select(bindparam("lanes", type_=Integer())).scalar_subquery())
 )
@@ -136,7 +132,7 @@ _open_bucket = (
 _behind = lanes.alias("behind")
 _first_behind = (
     select(_behind.c.id)
-    .where(_behind.c.held_by == _open_bucket.c.id, _is_served(_behind))
+    .where(_behind.c.held_by == _open_bucket.c.id, _is_open(_behind))
     .order_by(*lane_order(_behind))
     .limit(select(bindparam("behind", type_=Integer())).scalar_subquery())
     .correlate(_open_bucket)
@@ -200,15 +196,8 @@ _queues = (
     .where(member_of(queues.c.name, "names"), queues.c.concurrency_limit.is_not(None))
     .order_by(queues.c.name)
 )
-LIMITED_QUEUES: Final = select(queues.c.name).where(
-    member_of(queues.c.name, "names"), queues.c.concurrency_limit.is_not(None)
-)
 RUNNING: Final = running_weights(member_of(lane_buckets.c.bucket_id, "buckets"))
-RUNNING_IN_QUEUES: Final = (
-    select(jobs.c.queue, func.count().label("running"))
-    .where(jobs.c.node_id.is_not(None), member_of(jobs.c.queue, "names"))
-    .group_by(jobs.c.queue)
-)
+RUNNING_IN_QUEUES: Final = running_in_queues(member_of(jobs.c.queue, "names"))
 
 
 _job = jobs.alias("job")
@@ -223,10 +212,7 @@ def _first_of(lane: Any) -> Select[tuple[int]]:
             _job.c.state == JobState.PENDING,
             # As in the lane's other jobs; but whoever claims a job has to know its type.
             member_of(_job.c.type, "types"),
-            _job.c.run_at <= database_now(),
-            has_not_expired(_job),
-            _job.c.lease < MOST_LEASES,
-            _job.c.attempt < MOST_ATTEMPTS,
+            is_startable(_job),
         )
         .order_by(_job.c.run_at, _job.c.id)
         .limit(select(bindparam("each", type_=Integer())).scalar_subquery())

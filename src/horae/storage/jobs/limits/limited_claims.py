@@ -10,9 +10,9 @@ are left out of the claim.
 """
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from horae.domain.jobs import Claim
 from horae.storage.engine import member_of
@@ -24,7 +24,7 @@ from horae.storage.jobs.claims import (
     scope_parameters,
     start_in_order,
 )
-from horae.storage.jobs.tables import jobs, queues, queues_to_leave_out
+from horae.storage.jobs.tables import IS_HELD, jobs, queues, queues_to_leave_out
 
 
 class LimitedClaims(NamedTuple):
@@ -38,12 +38,16 @@ class LimitedClaims(NamedTuple):
     contended: bool
 
 
-_held = (
-    select(jobs.c.queue, func.count().label("running"))
-    .where(jobs.c.node_id.is_not(None))
-    .group_by(jobs.c.queue)
-    .subquery("held")
-)
+def running_in_queues(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select the number of jobs that nodes hold, by queue."""
+    return (
+        select(jobs.c.queue, func.count().label("running"))
+        .where(IS_HELD, *where)
+        .group_by(jobs.c.queue)
+    )
+
+
+_held = running_in_queues().subquery("held")
 _running = func.coalesce(_held.c.running, 0)
 _closed_or_full = queues_to_leave_out(
     or_(IS_CLOSED, queues.c.concurrency_limit <= _running)
