@@ -8,7 +8,6 @@ own choice among lanes would hold back. A property test compares the reason with
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Boolean, Connection, bindparam, cast, false, select
@@ -40,7 +39,7 @@ from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
 from horae.storage.jobs.limits import running_weights
-from horae.storage.jobs.limits.lane_claims import LATEST_MOMENT, Foreseen, foresee
+from horae.storage.jobs.limits.lane_claims import LATEST_MOMENT, MOST_FORESEEN, Foreseen, foresee
 from horae.storage.jobs.limits.limited_claims import room_in_queues
 from horae.storage.jobs.queue_place import Ahead, Before, jobs_ahead_in_lane, jobs_before
 from horae.storage.jobs.serving_nodes import WHY_NOT, Serving, live_nodes, reason_of, serving
@@ -284,18 +283,18 @@ def _in_its_lane(connection: Connection, job: Job, facts: Any, kinds: list[Servi
     nobody = Serving(scope=ClaimScope(node=NodeId(""), types=(job.type,)), free=0, slots=0)
     for kind in kinds or [nobody]:
         foreseen = foresee(connection, kind.scope)
-        place = foreseen.place(partial(_starts_in_its_lane, foreseen, job.id))
-        if place is not None:
-            places.append(_Place(kind, Ahead(place - 1)))
+        needed = foreseen.slots_for(job.id)
+        if needed is not None:
+            places.append(_Place(kind, Ahead(needed - 1)))
             continue
-        choice = foreseen.choose(foreseen.most)
+        choice = foreseen.choose(MOST_FORESEEN)
         holding = choice.held.get(facts.lane_id)
         if not kinds and facts.held_by is None:
             holding = None  # no claim has met the limit, and none that could is known
         if holding is None and not foreseen.has_read(facts.lane_id):
             holding = facts.held_by  # a claim would not look at the lane before the limit opens
         if holding is None:
-            places.append(_Place(kind, Ahead(foreseen.most, is_least=True)))
+            places.append(_Place(kind, Ahead(MOST_FORESEEN, is_least=True)))
         else:
             held_by, opens_in = holding, choice.closed.get(holding)
     if places or held_by is None:
@@ -319,12 +318,12 @@ def _in_line(connection: Connection, job: Job, facts: Any, kinds: list[Serving])
             continue
         # Jobs of lanes that come first take slots of the node, and room in the queues.
         foreseen = foresee(connection, kind.scope)
-        place = foreseen.place(partial(_reaches, foreseen, line))
+        needed = line.slots_for(foreseen)
         # A claim takes from lanes first, also what comes later in the order.
-        slots = max(place or foreseen.most, min(kind.free, foreseen.most))
+        slots = max(needed or MOST_FORESEEN, min(kind.free, MOST_FORESEEN))
         if line.has_room(foreseen.started_in_queues(slots)):
-            least = Ahead(max(line.ahead({}), foreseen.most), is_least=True)
-            places.append(_Place(kind, least if place is None else Ahead(place - 1)))
+            least = Ahead(max(line.ahead({}), MOST_FORESEEN), is_least=True)
+            places.append(_Place(kind, least if needed is None else Ahead(needed - 1)))
     if not places:
         return _full_queue(connection, job, facts, kinds)
     return _at_its_place(job, facts, places)
@@ -349,14 +348,11 @@ class _Line(NamedTuple):
         full = {name for name, room in self.rooms.items() if started.get(name, 0) >= room}
         return self.before.claimed(full)
 
-
-def _starts_in_its_lane(foreseen: Foreseen, job_id: JobId, slots: int) -> bool:
-    return job_id in foreseen.choose(slots).jobs
-
-
-def _reaches(foreseen: Foreseen, line: _Line, slots: int) -> bool:
-    """Return whether a claim with so many free slots comes to a job that waits in no lane."""
-    return foreseen.plain_room(slots) > line.ahead(foreseen.started_in_queues(slots))
+    def slots_for(self, foreseen: Foreseen) -> int | None:
+        """Return the fewest free slots with which a claim comes to it, as `Foreseen.slots_for`."""
+        return foreseen.fewest_slots(
+            lambda slots: foreseen.plain_room(slots) > self.ahead(foreseen.started_in_queues(slots))
+        )
 
 
 class _Place(NamedTuple):

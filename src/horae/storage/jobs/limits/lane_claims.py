@@ -44,6 +44,8 @@ from horae.storage.jobs.tables import queues
 
 FEWEST_LANES: Final = 200
 """Minimum number of lanes that a claim reads; so many can be found held back at once."""
+MOST_FORESEEN: Final = FEWEST_LANES
+"""Number of free slots up to which it is foreseen what a claim would choose."""
 LATEST_MOMENT: Final = (LATEST - EPOCH) // MICROSECOND
 """The latest moment of a rate: a heavier start under a slower rate would not fit its column."""
 _SECOND: Final = 1_000_000
@@ -111,8 +113,7 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     locked.truncated = truncated
     if not locked.rows:
         return LaneClaims([], room, skipped=True)
-    rows = connection.execute(sql.PLAIN_PLACES, {"limit": room, **scope_parameters(scope)})
-    plain = [(-priority, due) for priority, due in rows]  # SQL cannot negate the least priority
+    plain = _plain_places(connection, scope, room)
     choice = Chooser(locked.lanes, locked.buckets, locked.now).choose(
         room, plain, most=most, once=locked.truncated
     )
@@ -125,8 +126,6 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
         claims = sorted(started, key=lambda claim: order[claim.id])
     discarded = _take_discarded(locked, choice)
     _write(connection, locked, choice)
-    # If fewer plain jobs than there is room for were found, others may become due before the claim.
-    plain_room = room - len(choice.jobs) if len(plain) < room else choice.plain
     # Jobs that might start now were not read if they are in a lane with many jobs, or in a lane
     # that comes later.
     took_all = (
@@ -143,7 +142,7 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
     )
     return LaneClaims(
         claims,
-        plain_room,
+        _plain_room(choice, plain, room),
         skipped=not claims and not _is_new(locked, choice),
         rest=_rest(locked, choice) if took_all else 0.0,
         rated=frozenset(rated),
@@ -192,56 +191,73 @@ def _rest(locked: _Locked, choice: Choice) -> float:
     return min(gathering, default=0) / _SECOND
 
 
-def foresee(connection: Connection, scope: ClaimScope, most: int = FEWEST_LANES) -> "Foreseen":
-    """Return what a claim of up to `most` jobs by a node of this scope would choose among.
+def foresee(connection: Connection, scope: ClaimScope) -> "Foreseen":
+    """Return what a claim by a node of this scope would choose among.
 
     It locks nothing, so it can be wrong as soon as another node claims.
     """
-    parameters = {"lanes": max(FEWEST_LANES, most), "behind": most, **scope_parameters(scope)}
+    parameters = {"lanes": FEWEST_LANES, "behind": MOST_FORESEEN, **scope_parameters(scope)}
     rows = connection.execute(sql.LOOK.lanes.on(connection), parameters).all()
     known = readable(lanes.name, rows, _checked_lane)
-    read = _read(connection, known, scope, most, sql.LOOK)
-    read.truncated = len(rows) >= parameters["lanes"]
-    places = connection.execute(sql.PLAIN_PLACES, {"limit": most, **scope_parameters(scope)})
-    return Foreseen(read, [(-priority, due) for priority, due in places], most)
+    read = _read(connection, known, scope, MOST_FORESEEN, sql.LOOK)
+    read.truncated = len(rows) >= FEWEST_LANES
+    return Foreseen(read, _plain_places(connection, scope, MOST_FORESEEN))
 
 
+@dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What claims of different sizes would choose, as things stand."""
+    """What claims with up to `MOST_FORESEEN` free slots would choose, as things stand."""
 
-    def __init__(self, read: _Locked, plain: Sequence[tuple[int, int]], most: int) -> None:
-        self._read, self._plain, self.most = read, plain, most
+    read: _Locked
+    plain: Sequence[tuple[int, int]]
 
     def choose(self, room: int) -> Choice:
         """Return the choice of a node with so many free slots."""
-        each = _jobs_of_each(room, len(self._read.lanes))
-        lanes = [replace(lane, jobs=lane.jobs[:each]) for lane in self._read.lanes]
-        buckets = {id_: replace(bucket) for id_, bucket in self._read.buckets.items()}
-        return Chooser(lanes, buckets, self._read.now).choose(
-            room, self._plain[:room], most=room, once=self._read.truncated
+        each = _jobs_of_each(room, len(self.read.lanes))
+        lanes = [replace(lane, jobs=lane.jobs[:each]) for lane in self.read.lanes]
+        buckets = {id_: replace(bucket) for id_, bucket in self.read.buckets.items()}
+        return Chooser(lanes, buckets, self.read.now).choose(
+            room, self.plain[:room], most=room, once=self.read.truncated
         )
 
     def plain_room(self, room: int) -> int:
         """Return for how many plain jobs such a node would have room."""
-        choice = self.choose(room)
-        return room - len(choice.jobs) if len(self._plain) < room else choice.plain
+        return _plain_room(self.choose(room), self.plain, room)
 
     def started_in_queues(self, room: int) -> Mapping[str, int]:
         """Return how many jobs of lanes such a node would start in each queue."""
         started = Counter[str]()
         for lane_id, number in self.choose(room).taken.items():
-            started[self._read.rows[lane_id].queue] += number
+            started[self.read.rows[lane_id].queue] += number
         return started
 
     def has_read(self, lane_id: int) -> bool:
         """Return whether a claim looks at this lane."""
-        return lane_id in self._read.rows
+        return lane_id in self.read.rows
 
-    def place(self, is_taken: Callable[[int], bool]) -> int | None:
-        """Return the fewest free slots with which a job is taken; None if `most` do not suffice."""
-        if not is_taken(self.most):
+    def slots_for(self, job_id: JobId) -> int | None:
+        """Return the fewest free slots with which it starts a job of a lane; see `fewest_slots`."""
+        return self.fewest_slots(lambda slots: job_id in self.choose(slots).jobs)
+
+    def fewest_slots(self, suffice: Callable[[int], bool]) -> int | None:
+        """Return the fewest free slots that suffice; None if `MOST_FORESEEN` do not."""
+        if not suffice(MOST_FORESEEN):
             return None
-        return 1 + bisect_left(range(1, self.most), x=True, key=is_taken)
+        return 1 + bisect_left(range(1, MOST_FORESEEN), x=True, key=suffice)
+
+
+def _plain_places(connection: Connection, scope: ClaimScope, room: int) -> list[tuple[int, int]]:
+    """Return the places of the first plain jobs, at most `room`."""
+    rows = connection.execute(sql.PLAIN_PLACES, {"limit": room, **scope_parameters(scope)})
+    return [(-priority, due) for priority, due in rows]  # SQL cannot negate the least priority
+
+
+def _plain_room(choice: Choice, plain: Sequence[tuple[int, int]], room: int) -> int:
+    """Return for how many plain jobs a choice leaves room.
+
+    If fewer plain jobs than there is room for were found, others may become due before the claim.
+    """
+    return room - len(choice.jobs) if len(plain) < room else choice.plain
 
 
 def _read(

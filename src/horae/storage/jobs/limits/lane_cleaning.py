@@ -6,13 +6,14 @@ statement and deleted by the next, which sees what other transactions did before
 
 from typing import Final
 
-from sqlalchemy import Connection, Integer, and_, bindparam, delete, select
+from sqlalchemy import Connection, and_, delete, select
 
 from horae.storage.engine import member_of, microseconds_now
 from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes
 from horae.storage.jobs.tables import IS_HELD, jobs
 
-_most = bindparam("limit", type_=Integer())
+MOST_AT_ONCE: Final = 1000
+"""Maximum number of lanes, and of buckets, that one transaction deletes."""
 _of_lane = jobs.c.lane_id == lanes.c.id
 _runs = select(jobs.c.id).where(_of_lane, IS_HELD).exists()
 _is_idle = and_(lanes.c.place.is_(None), lanes.c.held_by.is_(None), ~_runs)
@@ -24,14 +25,14 @@ IDLE_LANES: Final = (
     select(lanes.c.id)
     .where(_is_idle)
     .order_by(lanes.c.id)
-    .limit(_most)
+    .limit(MOST_AT_ONCE)
     .with_for_update(skip_locked=True)
 )
 FRESH_BUCKETS: Final = (
     select(buckets.c.id)
     .where(_is_fresh)
     .order_by(buckets.c.id)
-    .limit(_most)
+    .limit(MOST_AT_ONCE)
     .with_for_update(skip_locked=True)
 )
 DELETE_LANES: Final = (
@@ -41,13 +42,13 @@ DELETE_PAIRS: Final = delete(lane_buckets).where(member_of(lane_buckets.c.lane_i
 DELETE_BUCKETS: Final = delete(buckets).where(member_of(buckets.c.id, "ids"), _is_fresh)
 
 
-def clean(connection: Connection, most: int = 1000) -> bool:
-    """Delete up to `most` unneeded lanes and buckets; return whether there may be more."""
-    idle = list(connection.scalars(IDLE_LANES, {"limit": most}))
+def clean(connection: Connection) -> bool:
+    """Delete unneeded lanes and buckets; return whether there may be more."""
+    idle = list(connection.scalars(IDLE_LANES))
     if idle:
         gone = list(connection.scalars(DELETE_LANES, {"ids": idle}))
         connection.execute(DELETE_PAIRS, {"ids": gone})
-    fresh = list(connection.scalars(FRESH_BUCKETS, {"limit": most}))
+    fresh = list(connection.scalars(FRESH_BUCKETS))
     if fresh:
         connection.execute(DELETE_BUCKETS, {"ids": fresh})
-    return len(idle) == most or len(fresh) == most
+    return MOST_AT_ONCE in (len(idle), len(fresh))
