@@ -63,7 +63,13 @@ class Hub:
         Call it on its loop.
         """
         with self._lock:
-            if self._closing or not self._has_thread():
+            if self._thread is None and not self._closing:
+                thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
+                if try_start(thread):
+                    self._thread = thread
+                else:
+                    log.warning("a stream of events ends at once, because no thread can start")
+            if self._thread is None or self._closing:
                 listener.close()
                 return
             missed = self._missed(listener, last_event_id)
@@ -89,16 +95,6 @@ class Hub:
             self._end_streams()
         if thread is not None:
             thread.join(self._timing.after_failure)
-
-    def _has_thread(self) -> bool:
-        """Return whether a thread polls; start one if there is none."""
-        if self._thread is None:
-            thread = threading.Thread(target=self._run, name="horae-events", daemon=True)
-            if not try_start(thread):
-                log.warning("a stream of events ends at once, because no thread can start")
-                return False
-            self._thread = thread
-        return True
 
     def _end_streams(self) -> None:
         for listener in self._listeners.connected:

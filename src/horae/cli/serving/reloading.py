@@ -4,6 +4,7 @@ A new process, and not modules imported again: what the application has opened, 
 patched when it was imported belongs to the old code.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ class Reloading:
             child = self._child
             if changes or child is None:
                 if changes:
-                    changed = sorted({self._shown(path) for _, path in changes})
+                    changed = sorted({os.path.relpath(path, self._folder) for _, path in changes})
                     log.info("changed: %s; restarting", ", ".join(changed))
                 self._end()
                 if not self._stop.is_set():
@@ -73,10 +74,6 @@ class Reloading:
                     "the process ended with %d; the next change starts it", child.returncode
                 )
         return self._end()
-
-    def _shown(self, path: str) -> str:
-        file = Path(path)
-        return str(file.relative_to(self._folder)) if file.is_relative_to(self._folder) else path
 
     def _end(self) -> int:
         """End the child in order: its bodies may finish within the grace period."""

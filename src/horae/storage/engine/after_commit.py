@@ -22,19 +22,13 @@ _guard: Final = ForkSafeLock()
 
 def after_commit(within: "Session | scoped_session[Any] | Connection", send: Send) -> None:
     """Call `send` when the transaction of a session commits; a rollback drops the call."""
-    session = within if isinstance(within, Connection) else _session_of(within)
+    session = within() if callable(within) else within  # a scoped_session is called for its session
     with _guard:
         waiting = _waiting.get(session)
         if waiting is None:
             waiting = _waiting[session] = []
             _follow(session, waiting)
     waiting.append(send)
-
-
-def _session_of(within: "Session | scoped_session[Any]") -> "Session":
-    from sqlalchemy.orm import Session
-
-    return within if isinstance(within, Session) else within()
 
 
 def _follow(session: "Session | Connection", waiting: list[Send]) -> None:

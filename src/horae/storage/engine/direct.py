@@ -98,7 +98,7 @@ class Direct:
         began = time.monotonic()
         try:
             # SQLite commits when all rows have been read.
-            rows = driver.execute(compiled.text, parameters).fetchall()
+            rows: list[Sequence[Any]] = driver.execute(compiled.text, parameters).fetchall()
         except BaseException as error:
             # This is how SQLAlchemy reports errors of the driver, to listeners as well.
             connection._handle_dbapi_exception(  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
@@ -107,7 +107,13 @@ class Direct:
             raise
         if time.monotonic() - began > SLOW and compiled.planned_at + PLANNED_FOR < began:
             self._compiled[dialect.name] = compiled.planned_anew(began)
-        return [_converted(row, compiled.columns) for row in rows] if compiled.columns else rows
+        if not compiled.columns:
+            return rows
+        converted = [list(row) for row in rows]
+        for row in converted:
+            for place, convert in compiled.columns:
+                row[place] = convert(row[place])
+        return converted
 
 
 def allow_direct(_connection: object, record: Any) -> None:
@@ -116,13 +122,6 @@ def allow_direct(_connection: object, record: Any) -> None:
 
 
 _IS_ALLOWED: Final = "horae_direct"
-
-
-def _converted(row: Sequence[Any], columns: Sequence[tuple[int, Convert]]) -> Sequence[Any]:
-    values = list(row)
-    for place, convert in columns:
-        values[place] = convert(values[place])
-    return values
 
 
 def _compile(statement: Returning, dialect: Dialect) -> _Compiled:

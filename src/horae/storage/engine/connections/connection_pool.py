@@ -9,7 +9,6 @@ PostgreSQL sends a message on an idle connection only when it closes it. So a ch
 arrived shows, in a microsecond and without a round trip, whether the connection is closed.
 """
 
-import select
 import time
 from collections import deque
 from contextlib import AbstractContextManager, suppress
@@ -20,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from typing_extensions import override
 
 from horae.errors import DatabaseReadOnly
+from horae.storage.engine.connections.timeouts import is_ready
 from horae.storage.engine.dialect import SQLITE
 from horae.storage.engine.sqlite import take_write_lock
 
@@ -149,11 +149,7 @@ class Transaction(Statement):
 
 def is_stale(connection: Any) -> bool:
     """Return whether the server has closed an idle psycopg connection."""
-    if connection.closed:
-        return True
-    poller = select.poll()
-    poller.register(connection.fileno(), select.POLLIN)
-    return bool(poller.poll(0))
+    return connection.closed or is_ready(connection.fileno())
 
 
 def replace_stale(engine: Engine) -> None:

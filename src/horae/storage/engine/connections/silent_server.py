@@ -6,7 +6,6 @@ long for good reasons, so its duration proves nothing. Therefore a call that wai
 the same server, by another connection, whether it answers and what the first one is doing there.
 """
 
-import select
 import time
 from contextlib import closing
 from typing import Any, Final, TypeVar
@@ -15,7 +14,7 @@ import psycopg
 from psycopg.abc import PQGen
 from typing_extensions import override
 
-from horae.storage.engine.connections.timeouts import CONNECT_TIMEOUT, ask
+from horae.storage.engine.connections.timeouts import CONNECT_TIMEOUT, ask, is_ready
 
 T = TypeVar("T")
 
@@ -72,7 +71,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     def _check_server(self, began: float) -> None:
         """Close the connection and raise the driver's error if the server stands still."""
         for _ in range(QUESTIONS):
-            if not self.stands_still(time.monotonic() - began) or self._has_reply():
+            if not self.stands_still(time.monotonic() - began) or is_ready(self.fileno()):
                 return
         self.pgconn.finish()
         raise psycopg.OperationalError(
@@ -109,8 +108,3 @@ class WatchedConnection(psycopg.Connection[Any]):
             "connect_timeout": CONNECT_TIMEOUT,
             "target_session_attrs": "any",
         }
-
-    def _has_reply(self) -> bool:
-        poller = select.poll()
-        poller.register(self.fileno(), select.POLLIN)
-        return bool(poller.poll(0))

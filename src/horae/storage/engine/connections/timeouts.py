@@ -221,6 +221,13 @@ def _driver_of(connection: Connection) -> Any:
     return None
 
 
+def is_ready(descriptor: int, events: int = select.POLLIN, *, within: float = 0.0) -> bool:
+    """Return whether a socket can be read, or meets other events, within some seconds."""
+    poller = select.poll()
+    poller.register(descriptor, events)
+    return bool(poller.poll(within * 1000))
+
+
 def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) -> int:
     """Run a statement on a psycopg connection in autocommit mode; return the number of its rows.
 
@@ -242,9 +249,7 @@ def ask(connection: Any, statement: str, values: Sequence[str], timeout: float) 
 
 
 def _await(descriptor: int, events: int, deadline: float) -> None:
-    poll = select.poll()
-    poll.register(descriptor, events)
-    if not poll.poll(max(deadline - time.monotonic(), 0.0) * 1000):
+    if not is_ready(descriptor, events, within=max(deadline - time.monotonic(), 0.0)):
         raise TimeoutError("the database has not replied in time")
 
 

@@ -52,22 +52,17 @@ def results_before(
     """
     values = {"job_id": job_id, "limit": most + 1}
     found = [_read(row) for row in connection.execute(OF_DEPENDENCIES, values)]
-    if not found:
-        group_id = connection.scalars(GROUP_BEFORE, {"job_id": job_id}).first()
-        if group_id is None:
-            return None
-        return _of_group(connection, GroupId(group_id), most, most_bytes)
     _check(found, most, most_bytes)
-    return found
-
-
-def _of_group(
-    connection: Connection, group_id: GroupId, most: int, most_bytes: int
-) -> list[PastResult]:
-    found: list[PastResult] = []
+    if found:
+        return found
+    group_id = connection.scalars(GROUP_BEFORE, {"job_id": job_id}).first()
+    if group_id is None:
+        return None
     after = JobId(0)
     while True:
-        rows = read_members(connection, OF_MEMBERS, group_id, after=after, limit=READ_AT_ONCE)
+        rows = read_members(
+            connection, OF_MEMBERS, GroupId(group_id), after=after, limit=READ_AT_ONCE
+        )
         found += map(_read, rows)
         _check(found, most, most_bytes)
         if len(rows) < READ_AT_ONCE:
