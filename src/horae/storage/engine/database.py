@@ -115,16 +115,12 @@ class Database(BuiltAnewInChild):
             "pooler": pooler,
             "prepared_statements": prepared_statements,
         }
-        self._pooling = PoolerDetection(
-            pooler if self.dialect == POSTGRESQL else False, prepared_statements
-        )
+        self._pooling = PoolerDetection(False if self.is_file else pooler, prepared_statements)
         self._file = (
             # By the path that was given: a link may be changed to lead to another file.
-            DatabaseFile(given.database or "", file_check_interval)
-            if self.dialect == SQLITE
-            else None
+            DatabaseFile(given.database or "", file_check_interval) if self.is_file else None
         )
-        self._gate = SQLITE_GATE if self.dialect == SQLITE else contextlib.nullcontext()
+        self._gate = SQLITE_GATE if self.is_file else contextlib.nullcontext()
         self._pool = _pool(self.url, threads, busy_timeout, SERVICE_BOUNDS)
         self._body_pool = {
             **_pool(self.url, threads, busy_timeout, BODY_BOUNDS),
@@ -133,7 +129,7 @@ class Database(BuiltAnewInChild):
         self._connections, self._body_connections = OpenConnections(), OpenConnections()
         # The level must not depend on the server's default: a count under a lock must see what
         # others have committed.
-        committed = {"isolation_level": "READ COMMITTED"} if self.dialect == POSTGRESQL else {}
+        committed = {} if self.is_file else {"isolation_level": "READ COMMITTED"}
         with packages_required(
             {"psycopg"}, "PostgreSQL needs its driver: pip install 'horae[postgres]'"
         ):
@@ -142,7 +138,7 @@ class Database(BuiltAnewInChild):
         # Autocommit has a pool of its own: switching a connection to autocommit and back took a
         # quarter of the time of an insert.
         pool = dict(self._pool)
-        if self.dialect == SQLITE:
+        if self.is_file:
             pool["connect_args"] = {**pool["connect_args"], "factory": opening.PatientConnection}
         self.autocommit_engine = self._listen_tolerantly(
             create_engine(self.url, **pool, **_AUTOCOMMIT[self.dialect])
@@ -151,12 +147,10 @@ class Database(BuiltAnewInChild):
         # On SQLite both pools are the same: it saves connections, and an engine with listeners
         # takes longer for each statement.
         self._transaction_connections = (
-            self._statement_connections
-            if self.dialect == SQLITE
-            else ConnectionPool(self.engine, threads)
+            self._statement_connections if self.is_file else ConnectionPool(self.engine, threads)
         )
         self._body_turns = BodyTurns(busy_timeout)
-        self._turns = WriteTurns(busy_timeout) if self.dialect == SQLITE else None
+        self._turns = WriteTurns(busy_timeout) if self.is_file else None
         # Bodies hold their connections for long: they have a pool without a limit, and never take
         # those of services.
         self._body_engine = self._listen_for_bodies(create_engine(self.url, **self._body_pool))
@@ -212,14 +206,14 @@ class Database(BuiltAnewInChild):
         Raises `DatabaseBusy` after `busy_timeout`, and to callers `DatabaseUnavailable`.
         """
         opened = self._transaction_connections.transaction
-        return self._run(opened, nested, self._turns, statement, *args, **kwargs)
+        return self._run(opened, savepoint, self._turns, statement, *args, **kwargs)
 
     def transact_at_once(
         self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `transact`, but raise `DatabaseBusy` at once if SQLite's write lock is taken."""
         opened = self.engine.execution_options(**_AT_ONCE[self.dialect]).begin
-        return self._run(opened, nested, None, statement, *args, **kwargs)
+        return self._run(opened, savepoint, None, statement, *args, **kwargs)
 
     def autocommit(self, statement: Statement[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a `statement` that executes a single SQL statement, in autocommit mode."""
@@ -289,21 +283,31 @@ class Database(BuiltAnewInChild):
         """Open a transaction for a job's body: committed at the end, rolled back on an error."""
         self.check_file()
         if self._of_test is not None:
-            return _savepoint(self._of_test)
-        return self._body_engine.execution_options(
-            **_isolation_options(self.dialect, isolation)
-        ).begin()
+            return savepoint(self._of_test)
+        return self._body_engine.execution_options(**self._isolation_options(isolation)).begin()
+
+    def _isolation_options(self, isolation: str) -> dict[str, Any]:
+        """Return the options of an isolation level; on SQLite they say when to take the lock."""
+        if self.is_file:
+            return {
+                opening.BEGIN_OPTION: (
+                    opening.LAZY if isolation == "read committed" else opening.IMMEDIATE
+                )
+            }
+        return {"isolation_level": isolation.upper()}
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Connection]:
         """Open a transaction whose reads all see the same state, and which blocks no other one."""
         self.check_file()
-        sqlite = {opening.BEGIN_OPTION: opening.SNAPSHOT}
-        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        chosen: dict[str, Any] = sqlite if self.dialect == SQLITE else options
-        opened = self.engine.execution_options(**chosen)
+        options: dict[str, Any] = (
+            {opening.BEGIN_OPTION: opening.SNAPSHOT}
+            if self.is_file
+            else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        )
+        opened = self.engine.execution_options(**options)
         with self._reporting(), opened.connect() as connection, connection.begin():
-            if self.dialect != SQLITE:
+            if not self.is_file:
                 yield connection
                 return
             connection.exec_driver_sql("PRAGMA query_only = ON")
@@ -317,7 +321,7 @@ class Database(BuiltAnewInChild):
         """Return an autocommit engine for reads of a body outside its transaction."""
         own = (
             {opening.BEGIN_OPTION: opening.NONE}
-            if self.dialect == SQLITE
+            if self.is_file
             else {"isolation_level": "AUTOCOMMIT"}
         )
         return self._body_engine.execution_options(**own)
@@ -329,14 +333,14 @@ class Database(BuiltAnewInChild):
         self.check_file()
         loop = asyncio.get_running_loop()
         if loop not in self._async_engines:
-            driver = "sqlite+aiosqlite" if self.dialect == SQLITE else self.url.drivername
+            driver = "sqlite+aiosqlite" if self.is_file else self.url.drivername
             from sqlalchemy.ext.asyncio import create_async_engine
 
             pool = {**self._body_pool, "poolclass": AsyncClosingPool}
             engine = create_async_engine(self.url.set(drivername=driver), **pool)
             self._listen_for_bodies(engine.sync_engine)
             self._async_engines[loop] = engine
-        own = _isolation_options(self.dialect, isolation)
+        own = self._isolation_options(isolation)
         return self._async_engines[loop].execution_options(**own).begin()
 
     async def close_async(self) -> None:
@@ -366,7 +370,7 @@ class Database(BuiltAnewInChild):
 
     def adopt(self, connection: Connection) -> None:
         """Prepare a connection of the application's own engine for Horae's statements."""
-        if connection.dialect.name == SQLITE and "horae" not in connection.info:
+        if self.is_file and "horae" not in connection.info:
             opening.register_clock(connection.connection.dbapi_connection)
             connection.info["horae"] = True
 
@@ -376,7 +380,7 @@ class Database(BuiltAnewInChild):
             return url == self._of_test.engine.url
         if url.get_backend_name() != self.dialect:
             return False
-        if self.dialect == SQLITE:
+        if self.is_file:
             return Path(url.database or "").resolve() == Path(self.url.database or "").resolve()
         return (servers_of(self.url), self.url.database) == (servers_of(url), url.database)
 
@@ -403,7 +407,7 @@ class Database(BuiltAnewInChild):
 
     def _listen(self, engine: Engine, connections: OpenConnections) -> Engine:
         event.listen(engine, "do_connect", self._refuse_if_closed)
-        if engine.dialect.name == SQLITE:
+        if self.is_file:
             event.listen(engine, "connect", opening.prepare)
             event.listen(engine, "handle_error", opening.close_read_only)
             if not engine.dialect.is_async:
@@ -427,7 +431,7 @@ class Database(BuiltAnewInChild):
         self._listen(engine, self._body_connections)
         # It comes first, so that it sees a transaction that has ended before another one begins.
         commit_guard.watch(engine)
-        if engine.dialect.name == SQLITE:
+        if self.is_file:
             self._body_turns.listen(engine)
             event.listen(engine, "before_cursor_execute", opening.begin_at_first_write)
         else:
@@ -439,13 +443,13 @@ class Database(BuiltAnewInChild):
         the engines of bodies.
         """
         event.listen(engine, "connect", allow_direct)
-        if engine.dialect.name == SQLITE:
+        if self.is_file:
             event.listen(engine, "connect", unreadable_rows.decode_tolerantly)
         else:
             event.listen(engine, "connect", unreadable_rows.load_tolerantly)
             report_read_only(engine)
         self._listen(engine, self._connections)
-        if engine.dialect.name != SQLITE:
+        if not self.is_file:
             # Last, because SQLAlchemy calls no further listener once one has connected.
             event.listen(engine, "do_connect", _connect_watched)
         return engine
@@ -466,7 +470,7 @@ class Database(BuiltAnewInChild):
 
     def be_temporary(self) -> None:
         """Do not wait for the disk at commits: a test throws the database away."""
-        if self.dialect == SQLITE:
+        if self.is_file:
             for engine in (self.engine, self.autocommit_engine, self._body_engine):
                 event.listen(engine, "connect", opening.skip_syncs)
 
@@ -583,32 +587,16 @@ _AT_ONCE: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def nested(connection: Connection) -> contextlib.AbstractContextManager[Any]:
-    """Return a savepoint: a statement that fails leaves nothing, and spoils no transaction."""
-    return connection.begin_nested()
+@contextlib.contextmanager
+def savepoint(connection: Connection) -> Generator[Connection]:
+    """Run a block so that it can be rolled back alone, within a transaction that is open."""
+    with connection.begin_nested():
+        yield connection
 
 
 def side_car_path(database: Database | Engine, name: str) -> Path:
     """Return the path of a side-car file of a SQLite database, which is in the same folder."""
     return Path(f"{database.url.database}-{name}")
-
-
-@contextlib.contextmanager
-def _savepoint(connection: Connection) -> Generator[Connection]:
-    """Run a block within a transaction that is open, so that it can be rolled back alone."""
-    with connection.begin_nested():
-        yield connection
-
-
-def _isolation_options(dialect: str, isolation: str) -> dict[str, Any]:
-    """Return the options of an isolation level; on SQLite they say when to take the lock."""
-    if dialect == SQLITE:
-        return {
-            opening.BEGIN_OPTION: (
-                opening.LAZY if isolation == "read committed" else opening.IMMEDIATE
-            )
-        }
-    return {"isolation_level": isolation.upper()}
 
 
 def _pool(url: URL, threads: int, busy_timeout: float, wanted: Mapping[str, int]) -> dict[str, Any]:

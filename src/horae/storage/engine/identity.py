@@ -10,7 +10,6 @@ from sqlalchemy.exc import DBAPIError
 
 from horae.errors import DatabaseAccessDenied
 from horae.storage.engine.database import Database
-from horae.storage.engine.dialect import SQLITE
 
 LENGTH: Final = 6
 """Bytes of the name; it tells the databases apart that share a Redis server, which are few."""
@@ -28,7 +27,7 @@ def identity_of(database: Database) -> str:
 
     A restored copy gets another name; a cloned server does not.
     """
-    if database.dialect == SQLITE:
+    if database.is_file:
         parts = [_machine(), str(Path(database.url.database or "").resolve())]
     else:
         try:
@@ -47,7 +46,7 @@ def local_name_of(database: Database) -> str:
     It is the same for all paths of a file. A cloned server has the identity of the original, but
     another port.
     """
-    if database.dialect == SQLITE:
+    if database.is_file:
         # This follows links, as opening the file does.
         file = Path(database.url.database or "").stat()
         return f"{file.st_dev:x}-{file.st_ino:x}"
