@@ -35,14 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from horae.domain.jobs import (
-    AWAITED_BY_GROUP,
-    OWN_BACKEND,
-    GroupId,
-    JobId,
-    JobState,
-    WaitsFor,
-)
+from horae.domain.jobs import AWAITED_BY_GROUP, OWN_BACKEND, GroupId, JobId, JobState, WaitsFor
 from horae.errors import DatabaseBusy, InvalidRequest
 from horae.storage.engine import (
     Direct,
@@ -195,13 +188,18 @@ _given_queue: Final[BindParameter[str]] = bindparam("queue")
 QUEUE_RULES: Final = select(queues.c.backend, HAS_LANES).where(queues.c.name == _given_queue)
 
 
+# They come after `run_at`: SQLite reads its clock for each of them in turn, and a job that may
+# start at once is due no later than it was last updated.
+_NEW: Final = {
+    "state": constant(JobState.PENDING),
+    "created_at": database_now(),
+    "updated_at": database_now(),
+}
 _VALUES: Final = {
     **{name: value_of(name) for name in _COLUMNS},
     "waits_for": waits_for(value_of("limits"), _given_queue),
-    "state": literal("pending", Text()),
     "run_at": RUN_AT,
-    "created_at": database_now(),
-    "updated_at": database_now(),
+    **_NEW,
 }
 _INSERTED: Final = tuple(jobs.c[name] for name in Inserted._fields if name != "expires_at")
 
@@ -211,26 +209,28 @@ COUNT_OPEN: Final = select(func.count()).where(
     IS_OPEN,
 )
 ADD: Final = Direct(insert(jobs).values(_VALUES).returning(*_INSERTED))
-_AT_ONCE: Final = (
-    "type",
-    "queue",
-    "priority",
-    "params",
-    "owner",
-    "max_attempts",
-    "backoff",
-    "meta",
-)
+_SHARED: Final[dict[str, TypeEngine[Any]]] = {
+    "type": Text(),
+    "queue": Text(),
+    "priority": Integer(),
+    "params": Text(),
+    "owner": Text(),
+    "max_attempts": Integer(),
+    "backoff": Text(),
+    "meta": Text(),
+    "run_at": Instant(),
+    "delay": Float(),
+}
+"""The columns of `JobRow` in which jobs that share an insert may differ."""
+_AT_ONCE: Final = tuple(name for name in _SHARED if name not in ("run_at", "delay"))
 _add_at_once: Final = (
     insert(jobs)
     .values(
         {
             **{name: value_of(name) for name in _AT_ONCE},
             "waits_for": waits_for(null(), _given_queue),
-            "state": constant(JobState.PENDING),
             "run_at": database_now(),
-            "created_at": database_now(),
-            "updated_at": database_now(),
+            **_NEW,
         }
     )
     .returning(*_INSERTED)
@@ -342,30 +342,13 @@ ADD_MEMBERS: Final = _insert_many(
     }
 )
 
-_SHARED: Final[dict[str, TypeEngine[Any]]] = {
-    "type": Text(),
-    "queue": Text(),
-    "priority": Integer(),
-    "params": Text(),
-    "owner": Text(),
-    "max_attempts": Integer(),
-    "backoff": Text(),
-    "meta": Text(),
-    "run_at": Instant(),
-    "delay": Float(),
-}
-"""The columns of `JobRow` in which jobs that share an insert may differ."""
-
-
 _shared: Final = json_rows("rows", number=Integer(), **_SHARED).c
 _SHARED_VALUES: Final[dict[str, ColumnElement[Any]]] = {
-    **{name: _shared[name] for name in _SHARED if name in jobs.c},
+    **{name: _shared[name] for name in _AT_ONCE},
     **{name: cast(_shared[name], jobs.c[name].type) for name in ("params", "backoff", "meta")},
     "waits_for": waits_for(null(), _shared.queue),
-    "state": literal("pending", Text()),
     "run_at": func.coalesce(_shared.run_at, seconds_from_now(func.coalesce(_shared.delay, 0.0))),
-    "created_at": database_now(),
-    "updated_at": database_now(),
+    **_NEW,
 }
 ADD_SHARED: Final = (
     insert(jobs)
