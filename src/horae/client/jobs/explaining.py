@@ -10,15 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from horae.domain.jobs import (
-    Job,
-    JobState,
-    StateReason,
-    WaitingFor,
-    WaitReason,
-    Why,
-    stored_text,
-)
+from horae.domain.jobs import Job, JobState, StateReason, WaitingFor, WaitReason, Why, stored_text
 from horae.guarded_log import guarded_log
 from horae.live import LiveStore
 from horae.quoting import quoted

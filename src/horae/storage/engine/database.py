@@ -61,13 +61,7 @@ from horae.storage.engine.sqlite import (
     write_lock_holder,
 )
 from horae.storage.engine.threads import Threads
-from horae.storage.engine.url import (
-    driver_arguments,
-    normalised,
-    servers_of,
-    shown,
-    with_real_path,
-)
+from horae.storage.engine.url import driver_arguments, normalised, servers_of, shown, with_real_path
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine

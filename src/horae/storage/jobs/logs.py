@@ -17,13 +17,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import JobId, LogLine
-from horae.storage.engine import (
-    insert,
-    json_moment,
-    json_rows,
-    member_of,
-    seconds_ago,
-)
+from horae.storage.engine import insert, json_moment, json_rows, member_of, seconds_ago
 from horae.storage.jobs.log_tables import job_logs
 from horae.storage.jobs.tables import jobs
 

@@ -30,14 +30,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import Job, JobId, JobState, KeptFor
 from horae.domain.times import LONGEST_DURATION
-from horae.storage.engine import (
-    Instant,
-    database_now,
-    member_of,
-    read,
-    readable,
-    seconds_ago,
-)
+from horae.storage.engine import Instant, database_now, member_of, read, readable, seconds_ago
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import HAS_ENDED, jobs

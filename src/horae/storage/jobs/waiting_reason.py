@@ -29,11 +29,7 @@ from horae.domain.times import EPOCH, MICROSECOND
 from horae.quoting import quoted
 from horae.redaction import MASK
 from horae.sentences import Sentence, SentenceCode, counted
-from horae.storage.engine import (
-    database_now,
-    microseconds_now,
-    seconds_since,
-)
+from horae.storage.engine import database_now, microseconds_now, seconds_since
 from horae.storage.jobs import queue_place
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.group_tables import dependencies, groups

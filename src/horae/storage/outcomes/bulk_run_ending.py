@@ -9,17 +9,7 @@ the two.
 from collections.abc import Collection
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    and_,
-    case,
-    cast,
-    literal,
-    null,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import Connection, and_, case, cast, literal, null, select, true, update
 from sqlalchemy.types import String, Text
 
 from horae.domain.jobs import JobId

@@ -29,13 +29,7 @@ from horae.domain.jobs import (
     WaitsFor,
     state_after,
 )
-from horae.storage.engine import (
-    constant,
-    database_now,
-    json_rows,
-    member_of,
-    now_or_later,
-)
+from horae.storage.engine import constant, database_now, json_rows, member_of, now_or_later
 from horae.storage.jobs import (
     ENDED_NOW,
     HAS_LANES,

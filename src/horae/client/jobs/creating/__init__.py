@@ -5,12 +5,7 @@ its rules and inserts it in one transaction; `contention` repeats that while ano
 in the way. A job that a rule forbids leaves nothing behind.
 """
 
-from horae.client.jobs.creating.contention import (
-    TryAgain,
-    once,
-    with_retries,
-    with_retries_async,
-)
+from horae.client.jobs.creating.contention import TryAgain, once, with_retries, with_retries_async
 from horae.client.jobs.creating.creation import (
     create,
     create_many,

@@ -22,13 +22,7 @@ from horae.domain.times import parse_duration
 from horae.errors import InvalidParameters, InvalidRequest
 from horae.storage.jobs import NO_META, JobRow
 from horae.types import JobType, has_hook, storable_parameters
-from horae.types.options import (
-    OPTIONS,
-    StartOptions,
-    key_of_retry,
-    limits_of_job,
-    unique_key_in,
-)
+from horae.types.options import OPTIONS, StartOptions, key_of_retry, limits_of_job, unique_key_in
 from horae.types.parameters import (
     CheckedParameters,
     ModelParameters,

@@ -24,14 +24,7 @@ from sqlalchemy import (
 )
 
 from horae.domain.jobs import REPORTED, Group, GroupId, Job, JobId, JobState, OnFailure, WaitsFor
-from horae.storage.engine import (
-    PerDialect,
-    constant,
-    database_now,
-    read,
-    readable,
-    seconds_ago,
-)
+from horae.storage.engine import PerDialect, constant, database_now, read, readable, seconds_ago
 from horae.storage.jobs.group_tables import group_parts, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
 from horae.storage.jobs.tables import IS_HELD, jobs, nodes

@@ -16,10 +16,7 @@ from horae.domain.storable import LARGEST_ID
 from horae.domain.times import MICROSECOND
 from horae.storage.jobs.reading import JobFilter, lists_of
 from horae.storage.jobs.search.conditions import Search, matching_conditions, possible_states
-from horae.storage.jobs.search.searching import (
-    dated_search,
-    read_in_parts,
-)
+from horae.storage.jobs.search.searching import dated_search, read_in_parts
 from horae.storage.jobs.tables import jobs
 
 WINDOWS: Final = (60, 600, 6_000, 60_000, 600_000, 6_000_000)

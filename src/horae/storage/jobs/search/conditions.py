@@ -51,11 +51,7 @@ from horae.storage.engine import (
     seconds_between,
     seconds_from_now,
 )
-from horae.storage.jobs.reading import (
-    JobFilter,
-    conditions_of,
-    in_group,
-)
+from horae.storage.jobs.reading import JobFilter, conditions_of, in_group
 from horae.storage.jobs.tables import IS_SLOW, SLOW_SECONDS, job_tags, jobs
 
 # The range of ids is written into the statement: PostgreSQL would reuse a plan that was made for a

@@ -41,16 +41,8 @@ from horae.domain.jobs import (
     dated,
     has_days,
 )
-from horae.storage.engine import (
-    PerDatabase,
-    keeps_rows_in_order,
-    read_clock,
-)
-from horae.storage.jobs.reading import (
-    OPEN_PARTS,
-    JobFilter,
-    lists_of,
-)
+from horae.storage.engine import PerDatabase, keeps_rows_in_order, read_clock
+from horae.storage.jobs.reading import OPEN_PARTS, JobFilter, lists_of
 from horae.storage.jobs.search.conditions import (
     HIGH,
     LOW,
