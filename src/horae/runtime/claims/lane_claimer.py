@@ -69,8 +69,8 @@ class LaneClaimer:
         if result.discarded:
             await self._database.transact_async(cancelling.discard, result.discarded)
         if len(result.claims) >= most or len(self._rated) > MOST_RATED:
-            # The end of any job makes room where slots were lacking. Otherwise, forgetting these
-            # lanes costs an empty claim for each of their jobs that ends before the next claim.
+            # Where slots were lacking, the end of any job makes room. Where a node would keep too
+            # many lanes in mind, it pays for their jobs that end with an empty claim each.
             self._rated.clear()
         self._rated.difference_update(
             claim.lane_id for claim in result.claims if claim.lane_id is not None

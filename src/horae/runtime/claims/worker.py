@@ -155,7 +155,8 @@ class Worker:
                 await self._wait()
             if self._prefetched and time.monotonic() >= self._stale_at:
                 self._throughput.reset()
-                self._hand_back_prefetched()
+                self._hand_back(attempt.claim for attempt in self._prefetched)
+                self._prefetched.clear()
             if self._gathering.waiting:
                 self._start_batches()
                 stale = self._gathering.take_stale(time.monotonic(), self._timing.prefetched_for)
@@ -291,7 +292,7 @@ class Worker:
 
     def _batch_done(self, run: Attempt, finished: FinishedRun) -> None:
         members = () if run.batch is None else run.batch.members
-        # Without ends of its jobs, none of them could begin.
+        # A batch whose body could not begin has one end, which is that of each of its jobs.
         ends = finished.batch or [finished._replace(claim=member.claim) for member in members]
         for member, end in zip(members, ends, strict=True):
             self._done(member, end)
@@ -344,22 +345,16 @@ class Worker:
         self._drop_where(lambda claim: claim.id in job_ids)
 
     def _drop_where(self, is_dropped: Callable[[Claim], bool]) -> None:
-        for attempt in [each for each in self._prefetched if is_dropped(each.claim)]:
+        """Hand back those jobs that were claimed, have not begun, and meet a condition."""
+        dropped = [attempt for attempt in self._prefetched if is_dropped(attempt.claim)]
+        for attempt in dropped:
             self._prefetched.remove(attempt)
-            self._hand_back([attempt.claim])
-        gathering = self._gathering.take_where(lambda _, each: is_dropped(each.claim))
-        self._hand_back(attempt.claim for attempt in gathering)
+        dropped += self._gathering.take_where(lambda _, attempt: is_dropped(attempt.claim))
+        self._hand_back(attempt.claim for attempt in dropped)
 
     def _hand_back_all(self) -> None:
         """Hand back every job that was claimed and has not begun."""
-        self._hand_back_prefetched()
-        gathering = self._gathering.take_where(lambda *_: True)
-        self._hand_back(attempt.claim for attempt in gathering)
-
-    def _hand_back_prefetched(self) -> None:
-        """Hand back the jobs that were claimed ahead."""
-        self._hand_back(attempt.claim for attempt in self._prefetched)
-        self._prefetched.clear()
+        self._drop_where(lambda _claim: True)
 
     def _hand_back(self, waiting: Iterable[Claim]) -> None:
         for claim in waiting:

@@ -1,5 +1,6 @@
 """Decides when ended jobs are deleted, how far back each search goes, and how fast it deletes."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -65,20 +66,12 @@ class CleaningPlan:
         longest = max((kept.seconds for _, kept in parts), default=0.0)
         for part in parts:
             kept = part[1]
-            last = self.searches.get(part)
-            if now < (self.begun if last is None else last.begun) + self.pause(kept):
+            last = self.searches.get(part, _Search(self.begun, everything_begun=-math.inf))
+            if now < last.begun + self.pause(kept):
                 continue
-            everything = (
-                last is None
-                or kept.seconds >= longest
-                or now >= last.everything_begun + EVERYTHING_EVERY
-            )
-            oldest = (
-                EVER if last is None or everything else kept.seconds + now - last.begun + OVERLAP
-            )
-            self.searches[part] = _Search(
-                now, now if last is None or everything else last.everything_begun
-            )
+            everything = kept.seconds >= longest or now >= last.everything_begun + EVERYTHING_EVERY
+            oldest = EVER if everything else kept.seconds + now - last.begun + OVERLAP
+            self.searches[part] = _Search(now, now if everything else last.everything_begun)
             yield part, oldest
 
     def pause(self, kept: KeptFor) -> float:
@@ -90,4 +83,4 @@ class CleaningPlan:
     def failed(self, part: Part) -> None:
         """Search everything next time, because the last search was not completed."""
         if (last := self.searches.get(part)) is not None:
-            last.everything_begun = -EVERYTHING_EVERY
+            last.everything_begun = -math.inf

@@ -6,7 +6,7 @@ them counts the last member, and releases `then`. A job that waits for other job
 before its other dependencies are read.
 
 Locks are taken in one order: ended jobs, then groups by id, then waiting jobs by id. `jobs.awaited`
-stays true if an end was not reported here, for example by a node of an older version, or in a
+keeps its value if an end was not reported here, for example by a node of an older version, or in a
 body's transaction that reads a snapshot; then `report_late` does it.
 """
 

@@ -212,7 +212,10 @@ def _end_runs(
     scheduler_age: timedelta | None,
     left: Mapping[JobId, str] = MappingProxyType({}),
 ) -> list[AppliedPlan]:
-    """`left`: by job, what its run has left for the `meta` of the next run."""
+    """End the runs of schedules whose jobs have ended, and note which jobs are to be repeated.
+
+    `left`: by job, what its run has left for the `meta` of the next run.
+    """
     scheduled = [row for row in rows if row.schedule_id is not None]
     if repeating := [JobId(row.id) for row in scheduled if row.state == JobState.PENDING]:
         writing.mark_repeating(connection, repeating)

@@ -210,7 +210,7 @@ def _first_of(lane: Any) -> Select[tuple[int]]:
         .where(
             _job.c.lane_id == lane.c.value,
             _job.c.state == JobState.PENDING,
-            # As in the lane's other jobs; but whoever claims a job has to know its type.
+            # All jobs of a lane have one type, which the node that claims them has to know.
             member_of(_job.c.type, "types"),
             is_startable(_job),
         )
