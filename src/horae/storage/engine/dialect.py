@@ -169,11 +169,12 @@ class TextList(TypeDecorator[Sequence[str]]):
     """A list of texts as one parameter: an array on PostgreSQL, a JSON array on SQLite."""
 
     impl = Text
+    item: TypeEngine[Any] = Text()
     cache_ok = True
 
     @override
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(Text()))
+        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(self.item))
 
     @override
     def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> Any:
@@ -185,11 +186,8 @@ class TextList(TypeDecorator[Sequence[str]]):
 class IdList(TextList):
     """A list of whole numbers as one parameter."""
 
+    item = BigInteger()
     cache_ok = True
-
-    @override
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(Text() if dialect.name == SQLITE else ARRAY(BigInteger()))
 
 
 class PerDatabase(FunctionElement[S]):

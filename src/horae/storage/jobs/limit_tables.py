@@ -60,6 +60,8 @@ partial_index(
 )
 partial_index("horae_limit_buckets_full", buckets.c.id, where=text("waiting AND opens_at IS NULL"))
 
+buckets_and_limits = buckets.join(limits, limits.c.name == buckets.c.limit_name)
+
 lanes = Table(
     "horae_lanes",
     metadata,

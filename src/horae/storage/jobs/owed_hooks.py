@@ -162,13 +162,15 @@ MARK_CALLED: Final = (
     .values(hook_owed=case((jobs.c.hook_owed != _hook, BEFORE_DELETE)), hook_taken_at=null())
 )
 _to_be_deleted: Final = jobs.c.hook_owed.like(f"%{BEFORE_DELETE}")
+DELETION_NOT_REQUESTED: Final = or_(jobs.c.hook_owed.is_(None), ~_to_be_deleted)
+"""No process was asked to delete the job."""
 REQUEST_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
         HAS_ENDED,
         jobs.c.node_id.is_(None),
-        or_(jobs.c.hook_owed.is_(None), ~_to_be_deleted),
+        DELETION_NOT_REQUESTED,
     )
     .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)
     .returning(jobs.c.id)

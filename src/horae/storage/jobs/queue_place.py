@@ -86,12 +86,13 @@ def _first(*where: ColumnElement[bool]) -> Select[Any]:
     return select(part.subquery())
 
 
+_comes_first = tuple_(jobs.c.run_at, jobs.c.id) < tuple_(_of_own(_own.c.run_at), _of_own(_own.c.id))
 _closed = queues_to_leave_out(IS_CLOSED)
 _before = union_all(
     _first(jobs.c.priority > _of_own(_own.c.priority)).add_columns(literal(1).label("part")),
     _first(
         jobs.c.priority == _of_own(_own.c.priority),
-        tuple_(jobs.c.run_at, jobs.c.id) < tuple_(_of_own(_own.c.run_at), _of_own(_own.c.id)),
+        _comes_first,
     ).add_columns(literal(0).label("part")),
 ).subquery("before")
 BEFORE: Final = select(
@@ -102,7 +103,7 @@ _ahead_in_lane = (
     .where(
         WAITS_IN_LANE,
         jobs.c.lane_id == bindparam("lane"),
-        tuple_(jobs.c.run_at, jobs.c.id) < tuple_(_of_own(_own.c.run_at), _of_own(_own.c.id)),
+        _comes_first,
     )
     .limit(bindparam("most"))
     .subquery("ahead")

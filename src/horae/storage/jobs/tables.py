@@ -34,7 +34,7 @@ from sqlalchemy import (
     text,
 )
 
-from horae.domain.jobs import ENDED, AttemptOutcome, JobState
+from horae.domain.jobs import ENDED, REPORTED, AttemptOutcome, JobState
 from horae.storage.engine import (
     JOB_IS_READABLE,
     MOST_ATTEMPTS,
@@ -279,6 +279,8 @@ IS_WAITING = and_(jobs.c.state == JobState.PENDING, jobs.c.waits_for.is_not(None
 A statement that finds open jobs names one of these four conditions: for `state = 'pending'` or
 `state = 'started'` alone there is no index, and all ended jobs would be read.
 """
+IS_UNREPORTED = and_(jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None))
+"""Others wait for the job's end and were not notified of it (`horae_jobs_unreported`)."""
 IS_OPEN = or_(jobs.c.finished_at.is_(None), IS_HELD)
 """The job has not ended, or its body has not stopped yet."""
 

@@ -33,7 +33,13 @@ from horae.storage.engine import database_now, microseconds_now, seconds_since
 from horae.storage.jobs import queue_place
 from horae.storage.jobs.claims import ClaimScope
 from horae.storage.jobs.group_tables import dependencies, groups
-from horae.storage.jobs.limit_tables import buckets, lane_buckets, lanes, limits
+from horae.storage.jobs.limit_tables import (
+    buckets,
+    buckets_and_limits,
+    lane_buckets,
+    lanes,
+    limits,
+)
 from horae.storage.jobs.limits import running_weights
 from horae.storage.jobs.limits.lane_claims import LATEST_MOMENT, MOST_FORESEEN, Foreseen, foresee
 from horae.storage.jobs.limits.limited_claims import room_in_queues
@@ -97,7 +103,7 @@ BUCKET: Final = (
         limits.c.changed,
         microseconds_now().label("now"),
     )
-    .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
+    .select_from(buckets_and_limits)
     .where(buckets.c.id == bindparam("bucket"))
 )
 AWAITED: Final = (

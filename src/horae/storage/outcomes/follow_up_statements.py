@@ -9,7 +9,6 @@ from sqlalchemy import (
     Integer,
     Text,
     Update,
-    and_,
     bindparam,
     case,
     literal,
@@ -29,10 +28,11 @@ from horae.domain.jobs import (
     WaitsFor,
     state_after,
 )
-from horae.storage.engine import constant, database_now, json_rows, member_of, now_or_later
+from horae.storage.engine import database_now, json_rows, member_of, now_or_later
 from horae.storage.jobs import (
     ENDED_NOW,
     HAS_LANES,
+    IS_UNREPORTED,
     ON_CANCELLED,
     ON_ERROR,
     dependencies,
@@ -44,12 +44,11 @@ from horae.storage.jobs.groups import GROUP_COLUMNS, IS_MEMBER_BETWEEN
 
 _limit: Final = bindparam("limit", type_=Integer())
 _ended: Final = (jobs.c.id, jobs.c.state, jobs.c.group_id)
-_unreported: Final = and_(jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None))
 NOW_REPORTED: Final = case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited)
 """The new `awaited` of a job that ends, if the same transaction notifies those that wait."""
 MARK_REPORTED: Final = (
     update(jobs)
-    .where(_unreported, member_of(jobs.c.id, "ids"))
+    .where(IS_UNREPORTED, member_of(jobs.c.id, "ids"))
     .values(awaited=REPORTED)
     .returning(*_ended)
 )
@@ -57,7 +56,7 @@ REPORT_LATER: Final = (
     update(jobs).where(member_of(jobs.c.id, "ids")).values(awaited=AWAITED_BY_JOBS)
 )
 _some = select(jobs.c.id).order_by(jobs.c.id).limit(_limit)
-UNREPORTED: Final = _some.where(_unreported).with_for_update(skip_locked=True)
+UNREPORTED: Final = _some.where(IS_UNREPORTED).with_for_update(skip_locked=True)
 LOCK_GROUPS: Final = (
     select(*GROUP_COLUMNS, database_now().label("now"))
     .where(member_of(groups.c.id, "ids"))

@@ -44,6 +44,7 @@ from horae.storage.engine import (
     seconds_from_now,
 )
 from horae.storage.jobs import job_attempts, jobs
+from horae.storage.outcomes.follow_up_statements import NOW_REPORTED
 
 BATCH: Final[Mapping[str, TypeEngine[Any]]] = {
     "id": BigInteger(),
@@ -91,7 +92,7 @@ _AWAITED: Final = PerDatabase(
         (and_(jobs.c.awaited > REPORTED, select(_sees_committed).scalar_subquery()), REPORTED),
         else_=jobs.c.awaited,
     ),
-    case((jobs.c.awaited > REPORTED, REPORTED), else_=jobs.c.awaited),
+    NOW_REPORTED,
 )
 """`awaited` of a job that ends: `REPORTED` if this transaction notifies those that wait.
 

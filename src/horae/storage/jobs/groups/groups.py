@@ -23,11 +23,11 @@ from sqlalchemy import (
     update,
 )
 
-from horae.domain.jobs import REPORTED, Group, GroupId, Job, JobId, JobState, OnFailure, WaitsFor
-from horae.storage.engine import PerDialect, constant, database_now, read, readable, seconds_ago
+from horae.domain.jobs import Group, GroupId, Job, JobId, JobState, OnFailure, WaitsFor
+from horae.storage.engine import PerDialect, database_now, read, readable, seconds_ago
 from horae.storage.jobs.group_tables import group_parts, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import IS_HELD, jobs, nodes
+from horae.storage.jobs.tables import IS_HELD, IS_UNREPORTED, jobs, nodes
 
 
 class Unsettled(NamedTuple):
@@ -148,9 +148,7 @@ ENDS: Final = (
     .select_from(groups.outerjoin(_then, _then.c.id == groups.c.then_id))
     .where(groups.c.id == _group_id)
 )
-_unreported = select(literal("unreported").label("kind"), jobs.c.id).where(
-    jobs.c.awaited > constant(REPORTED), jobs.c.finished_at.is_not(None)
-)
+_unreported = select(literal("unreported").label("kind"), jobs.c.id).where(IS_UNREPORTED)
 _cancelled = select(literal("cancelled").label("kind"), groups.c.id).where(
     groups.c.ended_at.is_(None), groups.c.cancelled_at.is_not(None)
 )

@@ -196,11 +196,9 @@ def foresee(connection: Connection, scope: ClaimScope) -> "Foreseen":
 
     It locks nothing, so it can be wrong as soon as another node claims.
     """
-    parameters = {"lanes": FEWEST_LANES, "behind": MOST_FORESEEN, **scope_parameters(scope)}
-    rows = connection.execute(sql.LOOK.lanes.on(connection), parameters).all()
-    known = readable(lanes.name, rows, _checked_lane)
+    known, truncated = _first_lanes(connection, scope, MOST_FORESEEN, sql.LOOK)
     read = _read(connection, known, scope, MOST_FORESEEN, sql.LOOK)
-    read.truncated = len(rows) >= FEWEST_LANES
+    read.truncated = truncated
     return Foreseen(read, _plain_places(connection, scope, MOST_FORESEEN))
 
 
@@ -316,20 +314,27 @@ def _lock_lanes(connection: Connection, scope: ClaimScope, most: int) -> tuple[S
     An owner whose place in this lane is out of date, because another of its lanes had a turn, is
     moved back.
     """
-    count = max(FEWEST_LANES, most)
-    parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
     known: Sequence[Any] = ()
     for _ in range(5):  # owners may be out of date again and again
-        rows = connection.execute(sql.LOCK.lanes.on(connection), parameters).all()
-        known = readable(lanes.name, rows, _checked_lane)
+        known, truncated = _first_lanes(connection, scope, most, sql.LOCK)
         late = [row for row in known if _had_turn(row)]
-        if not late or len(rows) < count:
-            return known, len(rows) >= count
+        if not (late and truncated):
+            return known, truncated
         moved = [
             {"id": row.id, "held_by": row.held_by, "turn": 0, "earliest": row.turn} for row in late
         ]
         connection.execute(sql.WRITE_LANES, {"rows": json.dumps(moved)})
     return [row for row in known if not _had_turn(row)], True
+
+
+def _first_lanes(
+    connection: Connection, scope: ClaimScope, most: int, statements: sql.Reading
+) -> tuple[Sequence[Any], bool]:
+    """Return the lanes that come first, and whether more may wait than were read."""
+    count = max(FEWEST_LANES, most)
+    parameters = {"lanes": count, "behind": most, **scope_parameters(scope)}
+    rows = connection.execute(statements.lanes.on(connection), parameters).all()
+    return readable(lanes.name, rows, _checked_lane), len(rows) >= count
 
 
 def _checked_lane(row: Any) -> Any:

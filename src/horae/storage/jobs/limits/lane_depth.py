@@ -19,6 +19,7 @@ from horae.storage.jobs.limit_tables import (
     IS_UNFILED,
     WAITS_IN_LANE,
     buckets,
+    buckets_and_limits,
     lane_buckets,
     lanes,
     limits,
@@ -52,11 +53,7 @@ BUCKETS: Final = (
         limits.c.declared,
         limits.c.changed,
     )
-    .select_from(
-        lane_buckets.join(buckets, buckets.c.id == lane_buckets.c.bucket_id).join(
-            limits, limits.c.name == buckets.c.limit_name
-        )
-    )
+    .select_from(buckets_and_limits.join(lane_buckets, lane_buckets.c.bucket_id == buckets.c.id))
     .where(member_of(lane_buckets.c.lane_id, "ids"))
 )
 RUNNING: Final = running_weights()

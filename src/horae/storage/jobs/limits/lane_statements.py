@@ -42,6 +42,7 @@ from horae.storage.jobs.limit_tables import (
     IS_UNFILED,
     WAITS_IN_LANE,
     buckets,
+    buckets_and_limits,
     lane_buckets,
     lane_order,
     lanes,
@@ -88,11 +89,7 @@ def running_weights(*where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
 _running = running_weights().subquery("running")
 _with_room = (
     select(buckets.c.id)
-    .select_from(
-        buckets.join(limits, limits.c.name == buckets.c.limit_name).outerjoin(
-            _running, _running.c.bucket_id == buckets.c.id
-        )
-    )
+    .select_from(buckets_and_limits.outerjoin(_running, _running.c.bucket_id == buckets.c.id))
     .where(_full, func.coalesce(_running.c.weight, 0) < func.coalesce(limits.c.concurrency, 1))
 )  # concurrency buckets that still hold lanes back although a job has ended
 AHEAD: Final = select(
@@ -187,7 +184,7 @@ _buckets = (
         limits.c.declared,
         limits.c.changed,
     )
-    .select_from(buckets.join(limits, limits.c.name == buckets.c.limit_name))
+    .select_from(buckets_and_limits)
     .where(member_of(buckets.c.id, "buckets"))
     .order_by(buckets.c.id)
 )

@@ -34,7 +34,7 @@ from sqlalchemy import (
 
 from horae.domain.jobs import BulkAction, JobId, JobState
 from horae.errors import LeaseLost
-from horae.storage.jobs.owed_hooks import BEFORE_DELETE
+from horae.storage.jobs.owed_hooks import DELETION_NOT_REQUESTED
 from horae.storage.jobs.tables import (
     IS_HELD,
     IS_READY,
@@ -111,7 +111,7 @@ CHANGEABLE: Final[Mapping[BulkAction, Conditions]] = {
     BulkAction.DELETE: [
         jobs.c.finished_at.is_not(None),
         jobs.c.node_id.is_(None),
-        or_(jobs.c.hook_owed.is_(None), not_(jobs.c.hook_owed.like(f"%{BEFORE_DELETE}"))),
+        DELETION_NOT_REQUESTED,
     ],
     BulkAction.RESCHEDULE: [or_(IS_READY, IS_SENT, IS_WAITING)],
 }
