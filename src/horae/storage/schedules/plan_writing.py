@@ -18,7 +18,6 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Float,
-    Insert,
     Text,
     case,
     func,
@@ -78,45 +77,48 @@ class AppliedPlan:
     read_at: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108
 
 
-def _add_jobs() -> Insert:
-    row = json_rows(
-        "rows",
-        id=BigInteger(),
-        nominal=Instant(),
-        max_runtime=Float(),
-        reason=Text(),
-        retry_of=BigInteger(),
+_fired = json_rows(
+    "rows",
+    id=BigInteger(),
+    nominal=Instant(),
+    max_runtime=Float(),
+    reason=Text(),
+    retry_of=BigInteger(),
+)
+_is_due = schedules.c.next_start <= database_now()
+_VALUES: Final[dict[str, Any]] = {
+    "schedule_id": schedules.c.id,
+    "nominal_time": _fired.c.nominal,
+    "deployment_id": schedules.c.deployment_id,
+    "type": schedules.c.job_type,
+    "queue": schedules.c.queue,
+    "priority": schedules.c.priority,
+    "params": schedules.c.params,
+    "limits": schedules.c.limits,
+    "meta": schedules.c.next_meta,
+    "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
+    "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
+    # The job gets the due time, so that of jobs with equal priority the one that has been due
+    # longest starts first.
+    "run_at": case((_is_due, schedules.c.next_start), else_=database_now()),
+    "max_runtime": _fired.c.max_runtime,
+    "run_reason": _fired.c.reason,
+    "state": literal(JobState.PENDING.value, Text()),
+    "created_at": database_now(),
+    "updated_at": database_now(),
+    "retry_of": _fired.c.retry_of,
+}
+ADD_JOBS: Final = (
+    insert(jobs)
+    .from_select(
+        list(_VALUES),
+        select(*_VALUES.values()).join_from(
+            _fired, schedules, has_listed_id(schedules.c.id, _fired.c.id)
+        ),
+        include_defaults=False,
     )
-    is_due = schedules.c.next_start <= database_now()
-    values: dict[str, Any] = {
-        "schedule_id": schedules.c.id,
-        "nominal_time": row.c.nominal,
-        "deployment_id": schedules.c.deployment_id,
-        "type": schedules.c.job_type,
-        "queue": schedules.c.queue,
-        "priority": schedules.c.priority,
-        "params": schedules.c.params,
-        "limits": schedules.c.limits,
-        "meta": schedules.c.next_meta,
-        "max_attempts": func.coalesce(schedules.c.max_attempts, 1),
-        "waits_for": waits_for(schedules.c.limits, schedules.c.queue),
-        # The job gets the due time, so that of jobs with equal priority the one that has been due
-        # longest starts first.
-        "run_at": case((is_due, schedules.c.next_start), else_=database_now()),
-        "max_runtime": row.c.max_runtime,
-        "run_reason": row.c.reason,
-        "state": literal(JobState.PENDING.value, Text()),
-        "created_at": database_now(),
-        "updated_at": database_now(),
-        "retry_of": row.c.retry_of,
-    }
-    same = has_listed_id(schedules.c.id, row.c.id)
-    source = select(*values.values()).join_from(row, schedules, same)
-    added = insert(jobs).from_select(list(values), source, include_defaults=False)
-    return added.returning(jobs.c.id, jobs.c.schedule_id)
-
-
-ADD_JOBS: Final = _add_jobs()
+    .returning(jobs.c.id, jobs.c.schedule_id)
+)
 """Creates the jobs of schedules that fire; the rows name only what the schedule's row does not
 hold.
 """
