@@ -126,7 +126,7 @@ class _Execution:
                 " the change with cancel_many, retry_many, delete_many or reschedule_many"
             )
         total: int | None = None
-        if not last_lease:  # else the jobs were counted when the first attempt began
+        if not last_lease:  # the first attempt counts the jobs
             total = self._count(
                 self._order.filter_before(self._job.id), self._search, self._changeable
             )

@@ -173,11 +173,11 @@ def _lend_slot(attempt: Attempt | None) -> Generator[None]:
     try:
         try:
             yield
-        except Exception:  # such as `WaitTimeout`, after which the body may go on
+        except Exception:  # after a `WaitTimeout`, for one, the body may go on
             _return_slot(slots, loan, attempt)
             raise
         _return_slot(slots, loan, attempt)
-    finally:  # at once, unless it was returned already
+    finally:  # a slot that was not returned yet is taken back at once
         if not loan.returned.done():
             slots.call(partial(slots.take_back, loan, at_once=True))
 
@@ -199,11 +199,11 @@ async def _lend_slot_async(attempt: Attempt | None) -> AsyncGenerator[None]:
     try:
         try:
             yield
-        except Exception:  # such as `WaitTimeout`, after which the body may go on
+        except Exception:  # after a `WaitTimeout`, for one, the body may go on
             await _return_slot_async(slots, loan)
             raise
         await _return_slot_async(slots, loan)
-    finally:  # at once, unless it was returned already
+    finally:  # a slot that was not returned yet is taken back at once
         slots.take_back(loan, at_once=True)
 
 

@@ -48,7 +48,7 @@ class HeldJobs:
         The database has lost a claim, as a standby may that was promoted. The new claim is of the
         same job, or of another one that has got the id of a lost job.
         """
-        if {claim.id for claim in claimed}.isdisjoint(self.ids()):  # as nearly always
+        if {claim.id for claim in claimed}.isdisjoint(self.ids()):  # nearly all claims are new
             return ()
         ahead = {attempt.claim.id for of_worker in self._waiting for attempt in of_worker}
         unsettled = {(claim.id, claim.lease) for claim in self._settler.unsettled}

@@ -61,7 +61,7 @@ class Completion:
                     self._hooks.call_soon(claim.id, finished.error)
                 state = JobState.FINISHED if settlement is None else settlement.state
                 if settlement is not None and state is JobState.PENDING:
-                    # Other nodes are to run what this one cannot.
+                    # A job that was interrupted here is left to other nodes.
                     if settlement.outcome is not AttemptOutcome.INTERRUPTED:
                         self._retry_in(settlement.delay)
                 else:

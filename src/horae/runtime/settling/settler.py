@@ -160,7 +160,7 @@ class Settler:
         except Exception as error:  # noqa: BLE001 - `Repetition` distinguishes them
             again, pause = self._repetition.after(batch, error, waiting=len(self._waiting))
             self._waiting.extend(again)
-            self._writing = ()  # else `unsettled` would have them twice during the pause
+            self._writing = ()  # `unsettled` must not have them twice during the pause
             await asyncio.sleep(pause)
             return
         self._repetition.settle()

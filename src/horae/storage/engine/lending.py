@@ -70,6 +70,6 @@ def lending(url: str, lend: Callable[[], Any]) -> Lending:
 
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    POSTGRESQL: {"use_native_hstore": False},  # which would be looked up in the owner's transaction
+    POSTGRESQL: {"use_native_hstore": False},  # its lookup would be in the owner's transaction
     SQLITE: {},
 }

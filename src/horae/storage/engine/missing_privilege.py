@@ -31,7 +31,7 @@ def is_denied(error: BaseException) -> TypeGuard[DBAPIError]:
 def denied(engine: Engine, error: DBAPIError) -> DatabaseAccessDenied:
     """Return the error for callers and services; `engine` connects as the same role."""
     said = first_line(error.orig)
-    relation = _OURS.search(said)  # in whichever language the server writes
+    relation = _OURS.search(said)  # the server may write in any language
     found: Any = None
     if relation is not None:
         with suppress(DBAPIError, PoolTimeout, Unavailable), engine.connect() as connection:
@@ -39,7 +39,7 @@ def denied(engine: Engine, error: DBAPIError) -> DatabaseAccessDenied:
     role, lacking = found or ("", ())
     needed = _needed(error.statement or "")
     missing = [privilege for privilege in lacking if privilege in needed]
-    if relation is None or not missing:  # as on columns, on schemas, or to change a table
+    if relation is None or not missing:  # it is one on columns or schemas, or to change a table
         return DatabaseAccessDenied(f"the database refuses this: {said}")
     return DatabaseAccessDenied(
         f"role {role} lacks the privilege {' and '.join(missing)} on {relation[0]}"

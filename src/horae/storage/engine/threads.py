@@ -118,7 +118,7 @@ class Threads(Executor):
             with self._lock:
                 self._unfinished -= 1
                 self._last_progress = time.monotonic()
-            del work  # otherwise the last result would live until the next call
+            del work  # the variable would keep the last result until the next call
 
 
 def _run_for_future(future: Future[T], call: Callable[[], T]) -> None:
@@ -130,7 +130,7 @@ def _run_for_future(future: Future[T], call: Callable[[], T]) -> None:
             future.set_exception(error)
         else:
             future.set_result(result)
-    del future  # otherwise an error would refer to itself, by its traceback and this frame
+    del future  # an error would refer to itself, by its traceback and this frame
 
 
 def _run_for_loop(
@@ -147,7 +147,7 @@ def _run_for_loop(
         settle = partial(set_result, future, result)
     with suppress(RuntimeError):  # the loop has been closed, so nothing waits for the result
         loop.call_soon_threadsafe(settle)
-    del future, settle  # otherwise an error would refer to itself, by its traceback and this frame
+    del future, settle  # an error would refer to itself, by its traceback and this frame
 
 
 def set_result(future: "asyncio.Future[T]", result: T) -> None:

@@ -186,7 +186,7 @@ def _end_one_each(
             if rules_of(row).finish_trigger is None:
                 now = started  # all times up to the start of the run are decided
             else:
-                started = now  # or the interval would wait until the clock has caught up
+                started = now  # an interval must not wait until the clock has caught up
         event = RunEnded(
             outcome=ended.outcome,
             started=started,

@@ -161,8 +161,8 @@ def _finish(
 def _as_row(item: Settlement) -> str:
     if item.result is not None or item.label is not None:
         return as_batch([item], PLAIN)[1:-1]
-    # Most are like this. To format them here takes a fifth of the time, and so a twentieth of the
-    # client's time for a job.
+    # Most settlements have neither. To format them here takes a fifth of the time of `as_batch`,
+    # which saves a twentieth of the client's time for a job.
     group = "" if item.group_id is None else f',"group_id":{item.group_id}'
     return f'{{"id":{item.id},"lease":{item.lease}{group}}}'
 

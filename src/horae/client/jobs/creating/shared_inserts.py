@@ -67,7 +67,7 @@ class SharedInserts(BuiltAnewInChild):
                 return self._add(rows)
             if not start.turn.acquire(timeout=self._database.busy_timeout):
                 self._leave(start)
-        except BaseException:  # such as KeyboardInterrupt, also at the end of the block above
+        except BaseException:  # a Ctrl-C may come, also at the end of the block above
             if start is not None:
                 with self._lock:
                     is_waiting = start in self._waiting

@@ -22,7 +22,7 @@ from horae.storage.jobs.tables import jobs
 WINDOWS: Final = (60, 600, 6_000, 60_000, 600_000, 6_000_000)
 """Lengths of windows in seconds: the last one is longer than ended jobs are usually kept."""
 _ALL_IDS: Final = {"low": 0, "high": LARGEST_ID}
-# These are two queries in one, as the bounds of the ids.
+# These are two queries in one, like `searching.BOUNDS` and for the same reason.
 _BOUNDS: Final = select(
     select(func.min(jobs.c.finished_at)).scalar_subquery(),
     select(func.max(jobs.c.finished_at)).scalar_subquery(),
