@@ -46,7 +46,8 @@ class Dispatcher:
         self._failed: set[Destination] = set()
         self._warnings: dict[Destination, ThrottledWarning] = defaultdict(ThrottledWarning)
         self._unavailable = ThrottledWarning()
-        signals.work.connect(self._hear_of_work)
+        signals.work.connect(self._check_limited_soon)
+        signals.work.connect(self._wake.set)
         signals.ended_elsewhere.connect(self._hear_of_ends)
 
     async def run(self) -> None:
@@ -103,10 +104,6 @@ class Dispatcher:
     def _has_routes(self) -> bool:
         """Return whether this application has jobs that a backend runs; most have none."""
         return bool(Routes(self._registry, self._queue_backends))
-
-    def _hear_of_work(self) -> None:
-        self._check_limited_soon()
-        self._wake.set()
 
     def _hear_of_ends(self) -> None:
         if self._held_back:

@@ -125,7 +125,8 @@ def claim(connection: Connection, scope: ClaimScope, room: int, most: int) -> La
         started = map(Claim._make, connection.execute(sql.START, parameters))
         claims = sorted(started, key=lambda claim: order[claim.id])
     discarded = _take_discarded(locked, choice)
-    _write(connection, locked, choice)
+    _write_lanes(connection, locked, choice)
+    _write_buckets(connection, locked, choice)
     # Jobs that might start now were not read if they are in a lane with many jobs, or in a lane
     # that comes later.
     took_all = (
@@ -265,6 +266,7 @@ def _read(
     most: int,
     statements: sql.Reading,
 ) -> _Locked:
+    """Read the limits of these lanes and their first jobs, without what is locked elsewhere."""
     locked = _Locked(rows={row.id: row for row in rows})
     if not locked.rows:
         return locked
@@ -424,7 +426,8 @@ def _lock_queues(
     return limited - {row.name for row in rows}
 
 
-def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
+def _write_lanes(connection: Connection, locked: _Locked, choice: Choice) -> None:
+    """Write which limit holds a lane back, and the turn of its owner."""
     changed: list[dict[str, Any]] = []
     for lane in locked.lanes:
         held_by = choice.held.get(lane.id)
@@ -439,6 +442,10 @@ def _write(connection: Connection, locked: _Locked, choice: Choice) -> None:
         changed.append({"id": lane.id, "held_by": bucket, "turn": turn, "earliest": earliest})
     if changed:
         connection.execute(sql.WRITE_LANES, {"rows": json.dumps(changed)})
+
+
+def _write_buckets(connection: Connection, locked: _Locked, choice: Choice) -> None:
+    """Write the starts under rates, and until when a full limit holds its lanes back."""
     used = {bucket for lane in locked.lanes if choice.taken.get(lane.id) for bucket in lane.buckets}
     states: list[dict[str, Any]] = []
     for bucket_id in sorted(used | choice.closed.keys() | locked.waiting):
