@@ -187,6 +187,7 @@ class _Execution:
             yield self._change_one(job_id)
 
     def _change_one(self, job_id: JobId) -> BulkRun:
+        """Change one job by the same call as for one alone; return the counts that include it."""
         noted: list[BulkRun] = []
 
         def note(connection: Connection) -> None:

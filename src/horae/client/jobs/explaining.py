@@ -39,6 +39,7 @@ def explain(database: Database, registry: Registry, live: LiveStore, job: Job) -
 
 
 def _explain_pending(connection: Connection, registry: Registry, job: Job) -> Why:
+    """Return why a pending job has not started, and when it is likely to."""
     waiting = waiting_reason.read_waiting(connection, job)
     now = read_clock(connection)
     starts_at, reckoned = _estimate(connection, job, waiting, now)

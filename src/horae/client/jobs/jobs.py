@@ -391,6 +391,7 @@ class Jobs(JobStarts):
         )
 
     def _change_many(self, order: BulkOrder, *, preview: bool) -> Job | BulkPreview:
+        """Create the job that changes these jobs, or show a few of them as a preview."""
         search = order.search(self._registry, self._database, None)
         also = bulk.CHANGEABLE[order.action]
         if preview:

@@ -189,6 +189,7 @@ class Worker:
         return 0 if waiting >= free and waiting * 2 > ahead else free + ahead - waiting
 
     async def _claim(self, room: int) -> None:
+        """Claim up to `room` jobs, and begin those for which there is a slot."""
         began = time.monotonic()
         self._look, self._ahead = NEVER, None  # a hint that comes during the claim changes `_look`
         # Jobs of lanes are to begin at once, or soon where bodies end quickly.
@@ -311,6 +312,7 @@ class Worker:
             executor.start(attempt, self._done)
 
     def _done(self, attempt: Attempt, finished: FinishedRun) -> None:
+        """Pass on how a body has ended, and begin the next one in its slot."""
         claim = attempt.claim
         if self.running.get(claim.id) is not attempt:
             return  # the body was abandoned earlier

@@ -400,6 +400,7 @@ class Database(BuiltAnewInChild):
             )
 
     def _listen(self, engine: Engine, connections: OpenConnections) -> Engine:
+        """Prepare all connections that an engine opens."""
         event.listen(engine, "do_connect", self._refuse_if_closed)
         if self.is_file:
             event.listen(engine, "connect", opening.prepare)

@@ -125,6 +125,7 @@ _IS_ALLOWED: Final = "horae_direct"
 
 
 def _compile(statement: Returning, dialect: Dialect) -> _Compiled:
+    """Return a statement as the driver of a database takes it."""
     made = statement.compile(dialect=dialect)
     binds = {made.bind_names[bind]: bind for bind in made.bind_names}
     converted = {

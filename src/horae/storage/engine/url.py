@@ -118,6 +118,7 @@ def driver_arguments(url: URL) -> dict[str, Any]:
 
 
 def _parse(url: str | URL, setting: str) -> URL:
+    """Parse a URL, which may name several hosts; raises `ConfigurationError`."""
     text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
     several = SEVERAL_HOSTS.fullmatch(text)
     try:

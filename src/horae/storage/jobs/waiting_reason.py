@@ -199,6 +199,7 @@ def holders(connection: Connection, waiting: WaitingFor, queue: str) -> tuple[Jo
 
 
 def _held_by_its_row(job: Job, facts: Any) -> WaitingFor | None:
+    """Return the time that a job waits for, or that its time is over; None for another job."""
     if not facts.is_due:
         is_retry = facts.retry_reason is not None
         return WaitingFor(
@@ -222,6 +223,7 @@ def _held_by_its_row(job: Job, facts: Any) -> WaitingFor | None:
 
 
 def _held_by_its_queue(job: Job, facts: Any) -> WaitingFor | None:
+    """Return what keeps jobs of a queue from starting, whatever their number; else None."""
     queue = f"queue {quoted(job.queue)}"
     runs_elsewhere = facts.backend not in {None, OWN_BACKEND}
     if facts.everything_is_paused:
@@ -495,6 +497,7 @@ def _held_by_limit(
 
 
 def _waits_for_jobs(connection: Connection, job_id: JobId) -> WaitingFor:
+    """Return which jobs, or which group, a job waits for."""
     group = connection.execute(GROUP, {"job_id": job_id}).one_or_none()
     if group is not None:
         is_creating = group.inserting_at is not None

@@ -171,6 +171,10 @@ def _end_one_each(
     node: NodeId | None,
     scheduler_age: timedelta | None,
 ) -> list[AppliedPlan]:
+    """Plan what follows from one end of each schedule, and carry the plans out.
+
+    `later`: how many further ends of each schedule the batch has.
+    """
     plans: list[tuple[StoredSchedule, Plan]] = []
     # Other runs are open, or their end is written later in the batch.
     others = Counter[int]()

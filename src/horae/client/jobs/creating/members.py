@@ -106,6 +106,7 @@ class MemberParser:
             yield batch
 
     def _parts(self, name: str, given: Any) -> tuple[JobType[Any], Mapping[str, Any], StartOptions]:
+        """Return the type, the parameters and the options of a member. Raises `InvalidRequest`."""
         parts = given if isinstance(given, tuple) else (given,)
         if len(parts) not in (1, 2, 3):
             raise InvalidRequest(f"{name} is a tuple of {len(parts)}, expected {_EXPECTED}")

@@ -148,6 +148,7 @@ def _of_condition(condition: Condition, search: Search) -> ColumnElement[bool]:
 
 
 def _is(condition: Is, search: Search) -> ColumnElement[bool]:
+    """Return the condition that a value of the job is, or begins with, one of these texts."""
     if condition.field is Field.SCHEDULE:
         named = [id_ for name in condition.texts for id_ in search.schedules.get(name, ())]
         return jobs.c.schedule_id.in_(named)
@@ -203,6 +204,7 @@ def _moment(bound: Bound) -> ColumnElement[datetime]:
 
 
 def _has_lasted(condition: Lasted) -> ColumnElement[bool]:
+    """Return the condition that the run of a job, or its wait, was in a range of durations."""
     if condition.field is Field.WAIT:
         # A pending job keeps the start of its last attempt.
         waited_until = case(
@@ -233,6 +235,7 @@ def _between(seconds: ColumnElement[float], condition: Lasted) -> list[ColumnEle
 
 
 def _has_parameter(path: Sequence[str], value: Literal) -> ColumnElement[bool]:
+    """Return the condition that a parameter has this value; by an index on PostgreSQL."""
     document: Any = value
     for name in reversed(path):
         document = {name: document}
