@@ -82,8 +82,10 @@ def settle(
     plain = [item for item in settlements if item.state is JobState.FINISHED and item.took is None]
     finished, counts = _finish(connection, node, plain) if plain else (set[JobId](), Counter[int]())
     result = Settled(finished)
-    rest = [item for item in settlements if item.id not in finished]
-    awaited = _settle_rest(connection, node, rest, scheduler_age, result) if rest else []
+    awaited: list[EndedJob] = []
+    if rest := [item for item in settlements if item.id not in finished]:
+        settled, awaited = _settle_rest(connection, node, rest, scheduler_age)
+        result.add(settled)
     # This comes last, because the rows of groups are shared with the transactions of other nodes,
     # and stay locked until the commit.
     if counts or awaited:
@@ -96,25 +98,23 @@ def _settle_rest(
     node: NodeId,
     settlements: Sequence[Settlement],
     scheduler_age: timedelta | None,
-    result: Settled,
-) -> list[EndedJob]:
-    """Settle what the short statements left; return the ended jobs that others wait for."""
+) -> tuple[Settled, list[EndedJob]]:
+    """Settle what the short statements left; return also the ended jobs that others wait for."""
     batch = {"batch": as_batch(settlements, BATCH), "node": node}
     *before, last = SETTLE.on(connection)
     for statement in before:
         connection.execute(statement, batch)
     rows = connection.execute(last, batch).all()
     settled = {JobId(row.id) for row in rows}
-    result.settled.update(settled)
     special = {
         item.id: _RUN_OUTCOMES[item.outcome]
         for item in settlements
         if item.outcome in _RUN_OUTCOMES
     }
     left = {item.id: item.next_meta for item in settlements if item.next_meta is not None}
-    result.runs.extend(_end_runs(connection, node, rows, special, scheduler_age, left))
-    rest = [item for item in settlements if item.id not in settled]
-    if rest:
+    runs = _end_runs(connection, node, rows, special, scheduler_age, left)
+    result = Settled(settled, runs=runs)
+    if rest := [item for item in settlements if item.id not in settled]:
         # Their attempts prove that an earlier commit, whose answer was lost, took effect.
         found = connection.execute(RECORDED, {"batch": as_batch(rest, BATCH)})
         recorded = {JobId(row.job_id) for row in found}
@@ -127,7 +127,7 @@ def _settle_rest(
         )
         result.settled.update(recorded)
     # The jobs whose ends this transaction reports; see `follow_ups`.
-    return follow_ups.ended_jobs(row for row in rows if row.awaited == REPORTED)
+    return result, follow_ups.ended_jobs(row for row in rows if row.awaited == REPORTED)
 
 
 def _finish(
