@@ -60,14 +60,17 @@ OF_TABLES_IN_FILE: Final = frozenset(
     }
 )
 """SQLite's error codes for missing columns and tables; the first also means wrong SQL."""
-PRIMARY: Final = 0xFF
-"""Mask for the primary code in SQLite's error codes."""
 
 _UNSTORABLE: Final = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
 
 
 DATABASE_ERRORS: Final = (DBAPIError, Unavailable)
 """What a call raises if the database refuses or cannot serve it."""
+
+
+def primary_code(error: BaseException | None) -> int:
+    """Return the primary code of an error of SQLite, without what extends it; 0 for others."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def is_transient(error: BaseException) -> bool:
@@ -85,7 +88,7 @@ def is_of_server(error: BaseException) -> bool:
         return False
     origin: Any = error.orig
     if isinstance(origin, sqlite3.Error):
-        return (getattr(origin, "sqlite_errorcode", 0) & PRIMARY) in OF_FILE
+        return primary_code(origin) in OF_FILE
     sqlstate: str | None = getattr(origin, "sqlstate", None)
     if sqlstate is None:
         return not has_answered(error)

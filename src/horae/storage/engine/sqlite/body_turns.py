@@ -14,6 +14,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.util import await_only
 
+from horae.storage.engine.failures import primary_code
+
 BEGIN_IMMEDIATELY: Final = "BEGIN IMMEDIATE"
 TURNS: Final = "horae_turns"
 TAKEN_AT: Final = "horae_taken_at"
@@ -79,10 +81,7 @@ class BodyTurns:
         try:
             cursor.execute(BEGIN_IMMEDIATELY)
         except sqlite3.OperationalError as error:
-            if (
-                getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY
-                or now >= deadline
-            ):
+            if primary_code(error) != sqlite3.SQLITE_BUSY or now >= deadline:
                 raise
             return False
         return True

@@ -25,6 +25,7 @@ from sqlalchemy import Connection, Engine, ExceptionContext
 from sqlalchemy.exc import OperationalError
 from typing_extensions import override
 
+from horae.storage.engine.failures import primary_code
 from horae.storage.engine.sqlite.body_turns import BEGIN_IMMEDIATELY, TURNS, BodyTurns
 
 BEGIN_OPTION: Final = "horae_begin"
@@ -61,8 +62,10 @@ def waiting_helps(error: sqlite3.OperationalError) -> bool:
     """Return whether a statement may succeed later: another connection has a lock now, or is about
     to repair the file after a crash.
     """
-    code = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF == sqlite3.SQLITE_BUSY and code != sqlite3.SQLITE_BUSY_SNAPSHOT
+    return (
+        primary_code(error) == sqlite3.SQLITE_BUSY
+        and error.sqlite_errorcode != sqlite3.SQLITE_BUSY_SNAPSHOT
+    )
 
 
 class PatientCursor(sqlite3.Cursor):
@@ -151,7 +154,7 @@ def _use_wal(connection: Any) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _HELD or time.monotonic() > deadline:
+            if primary_code(error) not in _HELD or time.monotonic() > deadline:
                 raise
             time.sleep(SystemRandom().uniform(0.001, 0.01))
         else:
@@ -183,8 +186,7 @@ def close_read_only(context: ExceptionContext) -> None:
 
     A file that could not be written when it was opened is open for reading only, for good.
     """
-    code = getattr(context.original_exception, "sqlite_errorcode", 0)
-    if code & 0xFF == sqlite3.SQLITE_READONLY:
+    if primary_code(context.original_exception) == sqlite3.SQLITE_READONLY:
         context.is_disconnect = True
         if context.connection is not None:
             # SQLite keeps the lock of a closed connection as long as a failed statement exists,
