@@ -10,7 +10,6 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any, Final, cast
 from weakref import WeakSet
 
@@ -100,7 +99,7 @@ class _Transaction:
             self.rolled_back = True
             return type(driver).rollback(driver)
 
-        replaceable["commit"] = _refuse_async if iscoroutinefunction(driver.commit) else _refuse
+        replaceable["commit"] = _refuse  # also where `commit` is a coroutine function
         replaceable["rollback"] = roll_back
         try:
             yield
@@ -134,10 +133,6 @@ def _guarded(connection: Connection) -> _Transaction | None:
 
 
 def _refuse() -> None:
-    raise _refusal()
-
-
-async def _refuse_async() -> None:
     raise _refusal()
 
 
