@@ -57,6 +57,7 @@ from horae.storage.engine import (
 )
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import (
+    IS_LIMITED,
     IS_READY,
     is_startable,
     jobs,
@@ -201,7 +202,7 @@ _IN_PART: Final[Mapping[Part, ColumnElement[bool]]] = {
 
 
 # Queues with a limit are left to `limited_claims`, which counts their running jobs.
-_closed = queues_to_leave_out(or_(IS_CLOSED, queues.c.concurrency_limit.is_not(None)))
+_closed = queues_to_leave_out(or_(IS_CLOSED, IS_LIMITED))
 # Other nodes skip rows that are locked here instead of waiting for them.
 _due = due_jobs(_closed, jobs.c.id).with_for_update(skip_locked=True)
 CLAIM: Final[Mapping[Part, Direct]] = {
@@ -234,9 +235,7 @@ _waiting = (
 
 _first = func.min(case((_waiting.c.run_at > database_now(), _waiting.c.run_at)))
 _limits: Final = (
-    select(json_list(queues.c.name))
-    .where(queues.c.concurrency_limit.is_not(None))
-    .scalar_subquery(),
+    select(json_list(queues.c.name)).where(IS_LIMITED).scalar_subquery(),
     select(jobs.c.id).where(WAITS_FOR_LIMIT).exists(),
 )
 NEXT_WORK: Final = select(

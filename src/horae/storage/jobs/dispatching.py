@@ -36,6 +36,7 @@ from horae.storage.jobs.claims import CLAIMED, STARTED
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT
 from horae.storage.jobs.tables import (
     IS_HELD,
+    IS_LIMITED,
     IS_READY,
     IS_SENT,
     is_startable,
@@ -68,7 +69,7 @@ class SentJobs(NamedTuple):
 
 
 _paused = queues_to_leave_out(queues.c.paused_at.is_not(None))
-_limited = select(queues.c.name).where(queues.c.concurrency_limit.is_not(None))
+_limited = select(queues.c.name).where(IS_LIMITED)
 
 
 _in_scope = or_(
@@ -106,7 +107,7 @@ _due_in_queue = _due.where(jobs.c.queue == queues.c.name).order_by(None).correla
 LIMITED_AND_DUE: Final = (
     select(queues.c.name, _room.label("room"))
     .where(
-        queues.c.concurrency_limit.is_not(None),
+        IS_LIMITED,
         queues.c.paused_at.is_(None),
         _due_in_queue.exists(),
     )
@@ -179,7 +180,7 @@ CLAIM_LIMITED: Final = _claim
 LOCK_QUEUE: Final = (
     select(queues.c.name, queues.c.concurrency_limit)
     .select_from(queues.join(jobs, jobs.c.queue == queues.c.name))
-    .where(jobs.c.id == bindparam("job_id"), IS_SENT, queues.c.concurrency_limit.is_not(None))
+    .where(jobs.c.id == bindparam("job_id"), IS_SENT, IS_LIMITED)
     .with_for_update(of=queues)
 )
 RUNNING: Final = select(func.count()).where(jobs.c.queue == bindparam("queue"), IS_HELD)

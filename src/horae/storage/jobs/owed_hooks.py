@@ -33,7 +33,7 @@ from horae.domain.times import LONGEST_DURATION
 from horae.storage.engine import Instant, database_now, member_of, read, readable, seconds_ago
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.reading import COLUMNS, job_from
-from horae.storage.jobs.tables import HAS_ENDED, jobs
+from horae.storage.jobs.tables import HAS_STOPPED, jobs
 
 EVER: Final = LONGEST_DURATION.total_seconds()
 """An age in seconds that no job exceeds."""
@@ -145,8 +145,7 @@ TAKE_FOR_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        HAS_ENDED,
-        jobs.c.node_id.is_(None),
+        HAS_STOPPED,
         _free,
     )
     .values(hook_taken_at=database_now())
@@ -168,8 +167,7 @@ REQUEST_DELETION: Final = (
     update(jobs)
     .where(
         jobs.c.id == bindparam("job_id"),
-        HAS_ENDED,
-        jobs.c.node_id.is_(None),
+        HAS_STOPPED,
         DELETION_NOT_REQUESTED,
     )
     .values(hook_owed=func.coalesce(jobs.c.hook_owed + ",", "") + BEFORE_DELETE)

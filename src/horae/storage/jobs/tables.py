@@ -265,6 +265,8 @@ HAS_ENDED = jobs.c.state.in_(sorted(ENDED))
 With a condition on `finished_at`, PostgreSQL would read the whole index of ended jobs instead, if
 few had ended when it collected its statistics.
 """
+HAS_STOPPED = and_(HAS_ENDED, jobs.c.node_id.is_(None))
+"""The job has ended, and so has its body; for jobs that are looked up by id."""
 IS_HELD = jobs.c.node_id.is_not(None)
 """A node holds the job, which is true of every started one (`horae_jobs_held`)."""
 IS_READY = and_(
@@ -356,6 +358,8 @@ queues = Table(
 
 HAS_LANES = or_(queues.c.fair_by.is_not(None), queues.c.limits.is_not(None))
 """The queue's jobs are claimed through lanes: its owners take turns, or it has limits by key."""
+IS_LIMITED = queues.c.concurrency_limit.is_not(None)
+"""The jobs of the queue that run at a time are limited, whatever their keys."""
 EVERY_QUEUE: Final = ""
 """The name of the row whose pause holds all queues and the firing of schedules.
 

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Connection, Text, bindparam, cast, delete, fu
 
 from horae.domain.jobs import REPORTED, JobId
 from horae.storage.engine import member_of
-from horae.storage.jobs import HAS_ENDED, job_attempts, jobs, logs
+from horae.storage.jobs import HAS_STOPPED, job_attempts, jobs, logs
 from horae.storage.jobs.groups import dependencies
 from horae.storage.jobs.search import tags
 from horae.storage.schedules import ticks
@@ -18,8 +18,7 @@ DELETE: Final = (
     delete(jobs)
     .where(
         member_of(jobs.c.id, "ids"),
-        HAS_ENDED,
-        jobs.c.node_id.is_(None),
+        HAS_STOPPED,
         or_(jobs.c.awaited.is_(None), jobs.c.awaited == REPORTED),
     )
     .returning(jobs.c.id, jobs.c.schedule_id, jobs.c.nominal_time, jobs.c.awaited, jobs.c.tags)

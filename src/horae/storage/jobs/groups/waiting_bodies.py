@@ -12,7 +12,7 @@ from horae.storage.engine import member_of
 from horae.storage.jobs.group_tables import dependencies, groups
 from horae.storage.jobs.groups.groups import IN_FORCE
 from horae.storage.jobs.limit_tables import WAITS_FOR_LIMIT, buckets, lane_buckets, lanes
-from horae.storage.jobs.tables import jobs, queues
+from horae.storage.jobs.tables import IS_LIMITED, jobs, queues
 
 MOST_NAMED: Final = 5
 """Maximum number of jobs that a sentence names."""
@@ -60,7 +60,7 @@ _of_queue = (
     .where(
         jobs.c.id == _job_id,
         jobs.c.state == JobState.PENDING,
-        queues.c.concurrency_limit.is_not(None),
+        IS_LIMITED,
         _holder.c.node_id.is_not(None),
     )
 )

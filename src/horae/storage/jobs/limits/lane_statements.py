@@ -49,7 +49,14 @@ from horae.storage.jobs.limit_tables import (
     limits,
 )
 from horae.storage.jobs.limits.limited_claims import running_in_queues
-from horae.storage.jobs.tables import IS_HELD, is_startable, jobs, queues, queues_to_leave_out
+from horae.storage.jobs.tables import (
+    IS_HELD,
+    IS_LIMITED,
+    is_startable,
+    jobs,
+    queues,
+    queues_to_leave_out,
+)
 
 MOST_OPEN: Final = 100
 """Maximum number of buckets in one claim whose lanes are read because they allow starts again."""
@@ -190,7 +197,7 @@ _buckets = (
 )
 _queues = (
     select(queues.c.name, queues.c.concurrency_limit)
-    .where(member_of(queues.c.name, "names"), queues.c.concurrency_limit.is_not(None))
+    .where(member_of(queues.c.name, "names"), IS_LIMITED)
     .order_by(queues.c.name)
 )
 RUNNING: Final = running_weights(member_of(lane_buckets.c.bucket_id, "buckets"))

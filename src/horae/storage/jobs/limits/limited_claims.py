@@ -24,7 +24,7 @@ from horae.storage.jobs.claims import (
     scope_parameters,
     start_in_order,
 )
-from horae.storage.jobs.tables import IS_HELD, jobs, queues, queues_to_leave_out
+from horae.storage.jobs.tables import IS_HELD, IS_LIMITED, jobs, queues, queues_to_leave_out
 
 
 class LimitedClaims(NamedTuple):
@@ -53,25 +53,24 @@ _closed_or_full = queues_to_leave_out(
     or_(IS_CLOSED, queues.c.concurrency_limit <= _running)
 ).select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
 _first = due_jobs(_closed_or_full, jobs.c.queue).subquery("first")
-_is_limited = queues.c.concurrency_limit.is_not(None)
 ROOM: Final = (
     select(queues.c.name, queues.c.concurrency_limit - _running)
     .select_from(queues.outerjoin(_held, _held.c.queue == queues.c.name))
-    .where(_is_limited)
+    .where(IS_LIMITED)
 )
 LIMITED_QUEUES_WITH_ROOM: Final = (
     select(queues.c.name)
-    .where(_is_limited, queues.c.name.in_(select(_first.c.queue)))
+    .where(IS_LIMITED, queues.c.name.in_(select(_first.c.queue)))
     .order_by(queues.c.name)
 )
 LOCK: Final = (
     select(queues.c.name)
-    .where(member_of(queues.c.name, "names"), _is_limited, ~IS_CLOSED)
+    .where(member_of(queues.c.name, "names"), IS_LIMITED, ~IS_CLOSED)
     .order_by(queues.c.name)
     .with_for_update(skip_locked=True)
 )
 _locked = member_of(queues.c.name, "locked")
-_open_to_all = ~IS_CLOSED & queues.c.concurrency_limit.is_(None)
+_open_to_all = ~IS_CLOSED & ~IS_LIMITED
 _closed = queues_to_leave_out(~or_(_locked, _open_to_all))
 _due = (
     due_jobs(_closed, jobs.c.id, jobs.c.queue, jobs.c.priority, jobs.c.run_at)
@@ -91,7 +90,7 @@ _fitting = (
     )
     .where(
         or_(
-            queues.c.concurrency_limit.is_(None),
+            ~IS_LIMITED,
             _ranked.c.place <= queues.c.concurrency_limit - _running,
         )
     )
