@@ -167,6 +167,23 @@ def test_a_decision_whose_job_was_cleaned_up_by_hand_is_no_finding(driver: Drive
     assert list(driver.horae.audit().findings) == []
 
 
+def test_a_decision_that_stayed_beside_times_of_a_pause_is_no_finding(driver: Driver) -> None:
+    """Times that pass while a schedule is paused are entered later, as one row with the first of them."""
+    schedules = driver.horae.schedules
+    schedules.add("work", cron="0 0 * * *")
+    schedules.pause("work")
+    driver.clock.advance(days=1, hours=1)
+    schedules.run_now("work")
+    driver.run()
+    driver.clock.advance(hours=2)
+    driver.horae.jobs.clean_up("1h")
+    schedules.resume("work")
+    driver.until_due("work")
+    driver.run()
+    assert [decision for decision, *_ in driver.ledger("work")] == ["skipped", "fired", "fired"]
+    assert list(driver.horae.audit().findings) == []
+
+
 def test_a_clean_up_excuses_no_job_that_it_had_to_keep(driver: Driver) -> None:
     driver.horae.schedules.add("work", cron="0 0 * * *")
     driver.until_due("work")

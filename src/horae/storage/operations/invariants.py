@@ -17,6 +17,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
     tuple_,
 )
 
@@ -201,9 +202,10 @@ _older_kept: Final = (
 )
 _last, _first = (
     select(end(_newest.c.nominal_time))
-    .where(_newest.c.schedule_id == ticks.c.schedule_id)
+    .where(_newest.c.schedule_id == ticks.c.schedule_id, which)
     .scalar_subquery()
-    for end in (func.max, func.min)
+    # Times that passed during a pause are entered late, and may come before a run that stayed.
+    for end, which in ((func.max, true()), (func.min, _newest.c.decision == "fired"))
 )
 GONE_JOBS: Final = (
     select(
