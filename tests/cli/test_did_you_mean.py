@@ -9,6 +9,7 @@ import pytest
 from horae import ConfigurationError, Horae, InvalidRequest
 from horae.cli.command_group import lazy_commands
 from horae.cli.serving.logs import configure
+from horae.settings import unknown_variables
 from horae.storage.engine.database import Database
 from tests.cli.conftest import Call, call, values
 
@@ -84,6 +85,13 @@ def test_a_setting(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFix
         "HORAE_CONCURENCY is set, but there is no such setting; did you mean 'HORAE_CONCURRENCY'?"
     )
     assert [text for text in warned if "HORAE_CON" in text or "HORAE_APP" in text] == [expected]
+
+
+def test_what_all_settings_have_in_common_makes_none_similar(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HORAE_NONSENSE", "1")
+    assert unknown_variables() == ["HORAE_NONSENSE is set, but there is no such setting"]
 
 
 def test_a_setting_of_a_command(sqlite_database: Database) -> None:

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from typer.testing import CliRunner
 
 from horae.cli.command_group import move_shared_options_first
 from horae.cli.loading import load
-from horae.cli.main import main
+from horae.cli.main import app, main
 from horae.errors import ConfigurationError
+from horae.storage.engine.database import Database
 from tests.cli.conftest import SHOP, call
+from tests.harness.applications import application
 
 pytestmark = pytest.mark.one_database
 
@@ -33,6 +36,22 @@ def test_a_wrong_call_ends_with_2_and_prints_nothing_on_stdout(command: list[str
     refused = call(*command)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "Usage:" in refused.stderr
+
+
+@pytest.mark.parametrize("program", ["flask horae", "manage.py horae"])
+def test_advice_names_the_commands_of_the_program_that_is_called(
+    sqlite_database: Database, program: str
+) -> None:
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    with application(sqlite_database) as horae:
+        horae.job(name="work")(lambda: None)
+        horae.jobs.start("work")
+    told = CliRunner().invoke(app, ["--database", url, "doctor"], prog_name=program).stdout
+    assert f"`{program} run" in told
+    assert "module:attribute" not in told
+    assert "`horae" not in told
+    refused = CliRunner().invoke(app, ["--database", url, "pause"], prog_name=program).stderr
+    assert f"`{program} pause --all`" in refused
 
 
 def test_garbage_is_collected_again_as_soon_as_the_command_is_imported() -> None:

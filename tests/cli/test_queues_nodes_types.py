@@ -397,6 +397,17 @@ def test_a_user_id_without_a_name_is_shown_as_a_number(
     assert values(bare("changes", "--json"))["changes"][0]["actor"].startswith("user ")
 
 
+def test_everything_is_paused_without_the_application_if_that_cannot_be_loaded(url: str) -> None:
+    broken = {"HORAE_APP": "no_such_module:horae", "HORAE_DATABASE": url}
+    refused = call("pause", "--all", env=broken)
+    assert refused.exit_code == 2
+    assert "with --database this command does without the application" in refused.stderr
+    paused = call("--database", url, "pause", "--all", env=broken)
+    assert paused.exit_code == 0
+    assert paused.stderr.startswith("Warning: module 'no_such_module' was not found")
+    assert call("--database", url, "resume", "--all", env=broken).exit_code == 0
+
+
 def test_everything_is_paused_and_resumed(horae: Call, bare: Call) -> None:
     horae("jobs", "start", "import_csv", "path=a", "--queue", "slow")
     bare("queues", "pause", "slow")

@@ -60,14 +60,19 @@ def printed(command: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def on_database(
-    command: Callable[..., Answer], *, needs_application: bool = False
+    command: Callable[..., Answer], *, needs_application: bool = False, emergency: bool = False
 ) -> Callable[..., None]:
-    """Make a printed command of a function of the application, opened on an existing database."""
+    """Make a printed command of a function of the application, opened on an existing database.
+
+    `emergency`: with --database it works even if the application cannot be loaded.
+    """
 
     @functools.wraps(command)
     def call(context: typer.Context, **given: Any) -> Answer:
         if needs_application:
             _ = target_of(context).application
+        if emergency:
+            target_of(context).do_without_application()
         with opened(context) as horae:
             return command(horae, **given)
 

@@ -91,6 +91,23 @@ class Target:
             )
         return self.horae
 
+    def do_without_application(self) -> None:
+        """Let `horae` be one on the database of --database if the application cannot be loaded.
+
+        Its code may name another database than the environment does, so no other one is taken.
+        """
+        try:
+            _ = self.horae
+        except ConfigurationError as error:
+            if self.app is None:
+                raise
+            if self._database is None:
+                raise ConfigurationError(
+                    f"{error}; with --database this command does without the application"
+                ) from error
+            typer.echo(f"Warning: {error}; this command does without the application", err=True)
+            self.horae = Horae(self._database)
+
     def chosen(self, reference: str | None) -> Horae:
         """Load the application that the command names, by default that of --app or HORAE_APP."""
         return self.application if reference is None else self.load(reference)

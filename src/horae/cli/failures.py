@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 
 from horae.cli.escaping import indented
+from horae.cli.program_name import as_called
 from horae.errors import DatabaseUnavailable, HoraeError, InvalidQuery, InvalidRequest, NotFound
 
 DONE: Final = 0
@@ -42,7 +43,7 @@ def exit_code_of(error: HoraeError) -> int:
 
 def complain(message: object) -> None:
     """Print an error message on stderr; below that of a query, what is wrong in it."""
-    typer.echo(f"Error: {indented(str(message))}", err=True)
+    typer.echo(f"Error: {indented(as_called(str(message)))}", err=True)
     if isinstance(message, InvalidQuery):
         for line in marked(message):
             typer.echo(line, err=True)

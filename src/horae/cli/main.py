@@ -15,6 +15,7 @@ import typer
 
 from horae.cli.command_group import HoraeGroup
 from horae.cli.failures import EPILOG, WRONG_CALL, complain
+from horae.cli.program_name import PROGRAM
 from horae.domain.storable import is_storable
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def prepare(
     from horae.cli.context import Target
 
     del shown_version
+    PROGRAM.set(context.info_name or "horae")
     given: Horae | None = context.obj  # by the command line of another program, such as `flask`
     context.obj = Target(application, database, given)
 

@@ -14,6 +14,7 @@ from horae.cli.escaping import indented
 from horae.cli.failures import FAILED
 from horae.cli.options import AsJson
 from horae.cli.printing import STYLES, console, print_json
+from horae.cli.program_name import as_called
 from horae.client.doctor import (
     USUAL,
     Finding,
@@ -134,10 +135,10 @@ def print_finding(finding: Finding) -> None:
     line = Text.assemble(
         (f"{finding.level.value:<8}", STYLES[finding.level]),
         (f" {finding.check}: ", "bold"),
-        indented(finding.message),
+        indented(as_called(finding.message)),
     )
     if finding.advice is not None:
-        line.append(f"\n{'':<9}→ {indented(finding.advice)}")
+        line.append(f"\n{'':<9}→ {indented(as_called(finding.advice))}")
     console().print(line)
 
 

@@ -1,5 +1,6 @@
 """`horae pause --all` and `horae resume --all`: hold all queues and schedules at once."""
 
+import functools
 from typing import Annotated
 
 import typer
@@ -9,10 +10,11 @@ from horae.cli.command import Answer, on_database
 from horae.cli.options import Note
 from horae.errors import InvalidRequest
 
+in_emergency = functools.partial(on_database, emergency=True)
 All = Annotated[bool, typer.Option("--all", help="All queues and schedules; required.")]
 
 
-@on_database
+@in_emergency
 def pause(horae: Horae, *, everything: All = False, note: Note = None) -> Answer:
     """Pause all queues and the firing of schedules.
 
@@ -23,7 +25,7 @@ def pause(horae: Horae, *, everything: All = False, note: Note = None) -> Answer
     return Answer({"paused": True}, "everything is paused: no job starts, and no schedule fires")
 
 
-@on_database
+@in_emergency
 def resume(horae: Horae, *, everything: All = False) -> Answer:
     """Resume what `horae pause --all` has paused.
 
