@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import timedelta
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from redis.client import Pipeline
@@ -279,6 +279,33 @@ def test_a_flush_is_repaired_in_the_next_round(
     assert node.cancel_requests([FIRST], thorough=True) == {FIRST: ALICE}
     node.forget([FIRST])
     assert beside.requests == {}
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_job_that_ends_while_redis_is_slow_is_forgotten(
+    server: RedisServer,
+    access: Callable[[], RedisAccess],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    answers: bool,
+) -> None:
+    """A look whether its report is still there does not write it again."""
+    beside, connection = SimulatedLiveStore(), access()
+    node = RedisLiveStore(connection, beside, QUICK)
+    node.publish([LiveReport(FIRST, 1, 50)])
+    run = connection.run_pipeline
+
+    def slowly(fill: Callable[[Pipeline], object]) -> list[Any]:
+        monkeypatch.setattr(connection, "run_pipeline", run)
+        node.forget([FIRST])
+        if not answers:
+            raise TimeoutError
+        return run(fill)
+
+    monkeypatch.setattr(connection, "run_pipeline", slowly)
+    node.cancel_requests([JobId(2)])
+    assert server.command("EXISTS", "test:report:1", number=1) == 0
+    assert beside.reports == {}
 
 
 def test_entries_expire_unless_they_are_written_again(

@@ -116,6 +116,11 @@ class RedisLiveStore(BuiltAnewInChild):
             self._published = {
                 report.job_id: report for report in latest([*self._published.values(), *new])
             }
+        self._write(new)
+
+    def _write(self, new: Sequence[LiveReport]) -> None:
+        if not new:
+            return
 
         def write(pipeline: Pipeline) -> None:
             for part in _parts(new):
@@ -268,6 +273,9 @@ class RedisLiveStore(BuiltAnewInChild):
             return
         keys = [self._key("report", report.job_id) for report in published]
         counts = self._commands(lambda pipeline: [pipeline.exists(*part) for part in _parts(keys)])
+        with self._lock:
+            # Redis may have taken a second, and jobs that are forgotten since have no reports.
+            published = list(self._published.values())
         if counts is None:
             self._publish_in_database(
                 [each for each in published if each.job_id not in self._in_database]
@@ -275,7 +283,7 @@ class RedisLiveStore(BuiltAnewInChild):
         elif time.monotonic() >= self._refresh_at or sum(counts) < len(keys):
             with self._lock:
                 self._refresh_at = time.monotonic() + self._timing.refresh_every
-            self.publish(published)
+            self._write(published)
 
     def _publish_in_database(self, reports: Sequence[LiveReport]) -> None:
         if reports:
