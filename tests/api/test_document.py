@@ -74,6 +74,9 @@ def test_every_endpoint_has_a_summary_and_documents_its_errors(app: HttpInterfac
     for path, operation in operations:
         assert operation["description"], path
         assert "422" not in operation["responses"], path
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                assert response["content"].keys() == {"application/json"}, (path, status)
         if path not in ("/healthz", "/readyz"):
             assert {"401", "403", "503"} <= operation["responses"].keys(), path
         if "requestBody" in operation:

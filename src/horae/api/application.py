@@ -25,11 +25,6 @@ PROBES: Final = frozenset({"health", "readiness"})
 """Operations for supervisors of this process."""
 OPEN: Final = PROBES | {"log_in", "log_out"}
 """Operations without authentication."""
-ALWAYS_ALLOWED: Final = frozenset(
-    {"end_deployment", "explain_job", "get_deployment", "get_group", "list_attempts"}
-)
-"""Operations that no state of what their path names forbids; a path to nothing is a 404."""
-PROBLEM: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 class HttpInterface(FastAPI):
@@ -71,7 +66,7 @@ class HttpInterface(FastAPI):
             for operation in operations.values():
                 operation["responses"].pop("422", None)
                 for status in _errors(operation):
-                    error = {"description": problems.REASONS[status], "content": PROBLEM}
+                    error = problems.error_response(status)
                     operation["responses"].setdefault(str(status), error)
                 if operation["operationId"] not in OPEN:
                     operation["security"] = [{"token": []}]
@@ -145,7 +140,7 @@ def _errors(operation: Mapping[str, Any]) -> set[int]:
         found |= {400, 404}
     if "query" in takes:
         found.add(400)
-    return found - {400} if operation["operationId"] in ALWAYS_ALLOWED else found
+    return found
 
 
 def _name_of(route: APIRoute) -> str:

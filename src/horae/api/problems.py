@@ -201,6 +201,12 @@ def document_errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def error_response(status: int) -> dict[str, Any]:
+    """Return an error response as the OpenAPI document has it."""
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    return {"description": REASONS[status], "content": {"application/json": {"schema": schema}}}
+
+
 def problem(
     status: int,
     code: str,

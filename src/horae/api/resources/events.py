@@ -6,12 +6,12 @@ from fastapi import APIRouter, Header
 from starlette.responses import Response
 
 from horae.api.dependencies import Authenticated, ServicesHere
-from horae.api.problems import document_errors
+from horae.api.problems import error_response
 from horae.api.stream import EventStream, StreamListener
 
 router = APIRouter(prefix="/api/events", tags=["events"])
 
-STREAM: dict[int | str, dict[str, Any]] = {
+RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": (
             'A stream of server-sent events. `hello` comes first: `{"resumed": false}` means that'
@@ -26,13 +26,14 @@ STREAM: dict[int | str, dict[str, Any]] = {
         ),
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
+    429: error_response(429),
 }
 
 
 @router.get(
     "/",
     status_code=200,
-    responses={**document_errors(401, 403, 429, 503), **STREAM},
+    responses=RESPONSES,
     response_class=EventStream,
     response_model=None,
 )
