@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +30,7 @@ from horae.errors import InvalidJobType, JobCancelled, LeaseLost, SoftTimeLimitE
 from horae.runtime.bodies.executor import START_UP
 from horae.runtime.bodies.finished_run import FinishedRun
 from horae.runtime.bodies.orders import Interrupted
-from horae.runtime.executors import process
+from horae.runtime.executors import messages, process
 from horae.runtime.executors.address import address_of
 from horae.runtime.executors.child_pool import ProcessLimits
 from horae.runtime.executors.child_signals import BodyInterrupt
@@ -728,3 +729,14 @@ class TestBodyInterrupt:
         attempt.take_order(SoftTimeLimitExceeded())
         with pytest.raises(SoftTimeLimitExceeded), interrupt.arm(attempt):
             pytest.fail("the body began")
+
+
+async def test_a_claim_arrives_in_a_child_as_it_is_elsewhere() -> None:
+    moment = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    kind = JobFunction(lambda: None).job_type
+    claim = claim_of(kind, {})._replace(schedule_id=1, nominal_time=moment)
+    message = messages.decode(messages.encode("job", claim=claim))
+    arrived = messages.claim_from_json(message["claim"])
+    assert arrived == claim
+    assert arrived.nominal_time is not None
+    assert arrived.nominal_time.tzinfo is UTC

@@ -287,6 +287,13 @@ def test_a_result_that_is_too_long_is_refused_before_its_text_is_checked() -> No
         result_text("\x00" * 100, 10)
 
 
+def test_a_result_with_a_tuple_as_a_key_is_refused() -> None:
+    """JSON would join it to a text, from which nothing tells its parts apart."""
+    with pytest.raises(TypeError, match=r"stored as JSON, at sums: a key is a tuple"):
+        result_text({"sums": {(1, 2): 3}}, 1000)
+    assert result_text({1: {2: 3}}, 1000) == '{"1":{"2":3}}'
+
+
 @pytest.mark.parametrize(
     ("text", "is_storable"), [(r'"\u0000"', False), (r'"\\u0000"', True), (r'"\\\u0000"', False)]
 )

@@ -15,7 +15,7 @@ from horae.storage.engine import Database
 from horae.storage.jobs.groups import TooMuchError, results_before
 from horae.storage.jobs.search import parameters
 from horae.types import Attempt
-from horae.types.parameters import MappedParameters, problem_of
+from horae.types.parameters import MappedParameters, problem_of_result
 from horae.types.parameters.large_values import (
     STORED,
     LargeValues,
@@ -98,7 +98,7 @@ def result_text(result: Any, most_bytes: int) -> str | None:
     """Return a result as JSON text; raise TypeError if it is too long or not JSON."""
     if result is None:
         return None
-    if (problem := problem_of(result)) is not None:
+    if (problem := problem_of_result(result)) is not None:
         where = f", at {problem.where}" if problem.where else ""
         raise TypeError(f"the result cannot be stored as JSON{where}: {problem.what}")
     try:

@@ -268,7 +268,7 @@ class Child:
     def _handle(self, message: Message) -> None:
         match message["kind"]:
             case "job":
-                claim = messages.CLAIM.validate_python(message["claim"])
+                claim = messages.claim_from_json(message["claim"])
                 self._current = attempt = Attempt(claim, None, self._reports.begin())
                 self._environment.journal.expect(message["journal"], message["slot"])
                 address = Address(message["module"], message["qualname"])

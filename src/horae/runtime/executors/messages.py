@@ -12,7 +12,7 @@ succeed. `spoilt`: whether the body could not begin, for a reason that may be th
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
@@ -29,7 +29,7 @@ ORDERS: Final[Mapping[str, type[BaseException]]] = {
     "soft_time_limit": SoftTimeLimitExceeded,
     "interrupt": Interrupted,
 }
-CLAIM: Final = TypeAdapter(Claim)
+_CLAIM: Final = TypeAdapter(Claim)
 LINES: Final = TypeAdapter(list[LogLine])
 SETTLEMENT: Final = TypeAdapter[Settlement | None](Settlement | None)
 """What restores each of these from a message, which has them as lists of their fields."""
@@ -44,6 +44,15 @@ def decode(line: bytes) -> Message:
     """Decode a line; raises ValueError if it is not a complete message."""
     message: Message = json.loads(line)
     return message
+
+
+def claim_from_json(fields: Any) -> Claim:
+    """Restore a claim from the list of its values in a message."""
+    claim = _CLAIM.validate_python(fields)
+    if claim.nominal_time is None:
+        return claim
+    # Pydantic has a class of its own for UTC.
+    return claim._replace(nominal_time=claim.nominal_time.astimezone(UTC))
 
 
 def order_as_json(order: BaseException) -> dict[str, Any]:

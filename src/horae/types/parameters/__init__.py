@@ -11,7 +11,7 @@ from horae.types.parameters.parameters import (
     Stored,
     parameters_of,
 )
-from horae.types.parameters.plain_data import json_problem_of, mapping_of, problem_of
+from horae.types.parameters.plain_data import json_problem_of, mapping_of, problem_of_result
 from horae.types.parameters.sealing import Sealer, SecretNotOpened, sealer_of
 from horae.types.parameters.searchable import Searchability, searchability
 from horae.types.parameters.secret import (
@@ -45,7 +45,7 @@ __all__ = [
     "mapping_of",
     "masked",
     "parameters_of",
-    "problem_of",
+    "problem_of_result",
     "refuse_class",
     "sealer_of",
     "searchability",

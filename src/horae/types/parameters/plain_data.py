@@ -70,6 +70,15 @@ def problem_of(value: Any) -> ValueProblem | None:
     return None
 
 
+def problem_of_result(value: Any) -> ValueProblem | None:
+    """Return why a value is no plain data, or cannot be read again as a result; None if it can."""
+    try:
+        _walk(value, _result_children, SCALARS)
+    except _NotPlain as found:
+        return found.problem
+    return None
+
+
 def json_problem_of(value: Any) -> ValueProblem | None:
     """Return the part of a value that would change on its way through JSON, or None."""
     try:
@@ -165,6 +174,15 @@ def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
     ):
         raise _NotPlain(path, f"a {_kind(value)} is no plain data; pass a list or a dictionary")
     return found
+
+
+def _result_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
+    """Return the items of a container by key; raise for a key that JSON would join to a text."""
+    if isinstance(value, dict) and any(
+        isinstance(key, tuple) for key in cast("Mapping[Any, Any]", value)
+    ):
+        raise _NotPlain(path, "a key is a tuple, and JSON has only texts; return a list of pairs")
+    return _children(value, path)
 
 
 def _json_children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
