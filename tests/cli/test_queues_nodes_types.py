@@ -398,7 +398,10 @@ def test_a_user_id_without_a_name_is_shown_as_a_number(
 
 
 def test_everything_is_paused_without_the_application_if_that_cannot_be_loaded(url: str) -> None:
-    broken = {"HORAE_APP": "no_such_module:horae", "HORAE_DATABASE": url}
+    broken: dict[str, str | None] = {
+        "HORAE_APP": "no_such_module:horae",
+        "HORAE_DATABASE": url,
+    }
     refused = call("pause", "--all", env=broken)
     assert refused.exit_code == 2
     assert "with --database this command does without the application" in refused.stderr

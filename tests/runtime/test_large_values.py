@@ -1,7 +1,9 @@
 """Large parameters and results are in a store of files; the rows have references to them."""
 
+import asyncio
 import errno
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +27,7 @@ from horae.types.hooks import Hooks
 from horae.types.parameters.large_values import LargeValueMissing, LargeValues
 from tests.harness.applications import application
 from tests.harness.nodes import running_node, until
+from tests.harness.waiting import Record
 
 LONG: Final = "a longer text, " * 500
 SOON: Final = "20s"
@@ -118,6 +121,29 @@ async def test_a_store_that_is_away(horae: Horae, monkeypatch: pytest.MonkeyPatc
         for name, method in working.items():
             monkeypatch.setattr(LargeValues, name, method)
         assert await horae.aio.jobs.wait(job, timeout=SOON) == LONG.upper() + "ann"
+
+
+async def test_a_slow_store_holds_up_no_other_start(
+    horae: Horae, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, answers, asked = LargeValues.put, threading.Event(), Record[str]()
+
+    def slow(self: LargeValues, text: str) -> dict[str, Any]:
+        asked.append(text)
+        answers.wait()
+        return put(self, text)
+
+    monkeypatch.setattr(LargeValues, "put", slow)
+    async with asyncio.TaskGroup() as group:
+        large = [group.create_task(horae.aio.jobs.start("shout", text=LONG)) for _ in range(20)]
+        try:
+            await asked.reaches(1)
+            for _ in range(3):
+                assert (await horae.aio.jobs.start("shout", text="short")).params is not None
+            assert not any(task.done() for task in large)
+        finally:
+            answers.set()
+    assert sum(horae.jobs.count().values()) == 23
 
 
 async def test_a_value_that_is_gone_or_changed(horae: Horae, store: Path) -> None:

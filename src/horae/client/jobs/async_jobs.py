@@ -10,9 +10,11 @@ from typing_extensions import override
 
 from horae.client.jobs.creating import (
     Member,
+    NewJob,
     TryAgain,
     observed,
     refusal_of_session,
+    with_large_values,
     with_meta_of,
     with_retries_async,
 )
@@ -146,12 +148,15 @@ class AsyncJobs(OnThreads[Jobs]):
         self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
     ) -> Job:
         found = await self._starts.start(job_type, options, values)
+        if found is None:
+            create = partial(self.client.create_unless_large, job_type, values, options)
+            found = await self.run(create, Use.CHANGE)
+            if isinstance(found, NewJob):
+                # The store may be slow or away, and other starts do not wait for it.
+                found = await self.run(partial(with_large_values, found), Use.HOOK)
         if isinstance(found, Job):
             return found
-        if found is not None:
-            return await self.run(partial(self.client.insert, found), Use.CHANGE)
-        create = partial(self.client.create_unobserved, job_type, values, options)
-        return await self.run(create, Use.CHANGE)
+        return await self.run(partial(self.client.insert, found), Use.CHANGE)
 
     async def start_many(
         self,

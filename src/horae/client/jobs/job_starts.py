@@ -27,6 +27,7 @@ from horae.client.jobs.creating import (
     create_group,
     create_many,
     create_plain,
+    has_large_values,
     job_of,
     new_job,
     new_jobs,
@@ -170,6 +171,13 @@ class JobStarts(JobReads):
             return job
 
         return self._until_done(insert_within)
+
+    def create_unless_large(
+        self, job_type: JobTypeReference, values: Mapping[str, Any], options: StartOptions
+    ) -> Job | NewJob:
+        """Create a job; return it unmade if it has values for the store of large ones."""
+        new = new_job(self._registry.resolve(job_type), options, values, elsewhere=False)
+        return new if has_large_values(new) else self.insert(new)
 
     def insert(self, new: NewJob) -> Job:
         """Create a job that was checked, in a transaction of its own."""

@@ -28,11 +28,13 @@ from horae.client.jobs.creating.members import (
 from horae.client.jobs.creating.new_job import (
     NewJob,
     NewJobs,
+    has_large_values,
     max_count_of,
     new_job,
     new_jobs,
     repetition_of,
     take_batch,
+    with_large_values,
 )
 from horae.client.jobs.creating.observing import observed, with_meta_of
 from horae.client.jobs.creating.rules import check_startable
@@ -59,6 +61,7 @@ __all__ = [
     "create_many",
     "create_once",
     "create_plain",
+    "has_large_values",
     "job_of",
     "max_count_of",
     "new_job",
@@ -69,6 +72,7 @@ __all__ = [
     "repetition_of",
     "run_retries",
     "take_batch",
+    "with_large_values",
     "with_meta_of",
     "with_retries",
     "with_retries_async",

@@ -124,10 +124,12 @@ def new_job(
     *,
     in_batch: bool = False,
     follows: bool = False,
+    elsewhere: bool = True,
 ) -> NewJob:
     """Check a call, and return the job that it asks for.
 
-    `follows`: it gets the results of others although the options name none. Raises
+    `follows`: it gets the results of others although the options name none; `elsewhere`: its large
+    values are put into their store, else the caller has to do so. Raises
     `InvalidParameters`, `InvalidRequest`, or what `prepare_values` raises.
     """
     if job_type.needs_others and not (options.after or follows):
@@ -136,7 +138,7 @@ def new_job(
             " a chain or as then= of a group, or give that argument a default"
         )
     checked = _prepare(job_type, options.owner, values)
-    stored = _store(job_type, options, checked)
+    stored = _store(job_type, options, checked, elsewhere=elsewhere)
     key, debounce = unique_key_in(job_type, options, checked.value)
     on_failure = OnDependencyFailure(options.on_dependency_failure or OnDependencyFailure.CANCEL)
     return _new_job(
@@ -149,6 +151,23 @@ def new_job(
         after=After(options.after_ids, on_failure) if options.after else None,
         max_count=max_count_of(job_type, options.owner, in_batch=in_batch),
     )
+
+
+def has_large_values(new: NewJob) -> bool:
+    """Return whether values of a job that was made without them belong into their store."""
+    declared, text = new.job_type.parameters, new.row.params
+    return (
+        isinstance(declared, ModelParameters)
+        and declared.files is not None
+        and text is not None
+        and (len(text) > declared.files.over or declared.is_elsewhere(text))
+    )
+
+
+def with_large_values(new: NewJob) -> NewJob:
+    """Put the large values of a job into their store, which may take long."""
+    stored = _elsewhere(new.job_type, new.stored)
+    return replace(new, row=replace(new.row, params=stored.text), stored=stored)
 
 
 def new_jobs(
@@ -235,17 +254,26 @@ def max_count_of(
     return job_type.max_count
 
 
-def _store(job_type: JobType[Any], options: StartOptions, checked: CheckedParameters) -> Stored:
+def _elsewhere(job_type: JobType[Any], stored: Stored) -> Stored:
+    """Return stored parameters with references to the values that are large."""
+    declared = job_type.parameters
+    if declared.files is None or stored.text is None or not isinstance(declared, ModelParameters):
+        return stored
+    text = declared.stored_elsewhere(job_type.type, stored.text, declared.files)
+    return replace(stored, text=text)
+
+
+def _store(
+    job_type: JobType[Any],
+    options: StartOptions,
+    checked: CheckedParameters,
+    *,
+    elsewhere: bool = True,
+) -> Stored:
     """Return checked parameters in their stored form, with the limits that they imply."""
     stored = storable_parameters(job_type, checked)
-    declared = job_type.parameters
-    if (
-        declared.files is not None
-        and stored.text is not None
-        and isinstance(declared, ModelParameters)
-    ):
-        text = declared.stored_elsewhere(job_type.type, stored.text, declared.files)
-        stored = replace(stored, text=text)
+    if elsewhere:
+        stored = _elsewhere(job_type, stored)
     if not job_type.named_limits:
         return stored
     weight = options.weight or 1
