@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import multiprocessing
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
 from horae.cli.serving.process import tune_garbage_collector
-from horae.runtime.node.node import Node
+from horae.runtime.node import Node, own_loop
 
 PAUSE = 0.002
 """Seconds between two checks whether all jobs have ended."""
@@ -19,7 +19,9 @@ PAUSE = 0.002
 
 def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency: int) -> float:
     """Run a node in this process until `done` returns the figure."""
-    return asyncio.run(run_node_until(ground.application.horae.node(concurrency=concurrency), done))
+    return own_loop.run(
+        run_node_until(ground.application.horae.node(concurrency=concurrency), done)
+    )
 
 
 async def run_node_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
@@ -49,7 +51,7 @@ def drain(ground: Ground, jobs: int, concurrency: int) -> float:
 
 
 @contextlib.contextmanager
-def node_process(url: str, **settings: Any) -> Iterator[Connection]:
+def node_process(url: str, **settings: Any) -> Generator[Connection]:
     """Run a node in a separate process; the connection delivers the times of its `stamp` bodies, in nanoseconds."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -68,7 +70,7 @@ def _serve(url: str, connection: Connection, settings: Mapping[str, Any]) -> Non
     application = Measured(url, **settings)
     application.stamped = connection.send
     with contextlib.closing(application.horae):
-        asyncio.run(_live(application.horae.node(), connection))
+        own_loop.run(_live(application.horae.node(), connection))
 
 
 async def _live(node: Node, connection: Connection) -> None:
