@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -144,6 +145,18 @@ async def test_a_slow_store_holds_up_no_other_start(
         finally:
             answers.set()
     assert sum(horae.jobs.count().values()) == 23
+
+
+def test_a_value_that_does_not_fit_on_the_disk_leaves_nothing_there(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Unavailable, match="No space left on device"):
+        LargeValues(f"file://{store}", over=1).put(LONG)
+    assert files(store) == []
 
 
 async def test_a_value_that_is_gone_or_changed(horae: Horae, store: Path) -> None:

@@ -85,15 +85,24 @@ class LargeValues:
         try:
             self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
             if self._is_local:
-                with self._files.open(path, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())  # before the commit of what refers to it
+                self._write(path, data)
             else:
                 self._files.pipe_file(path, data)
         except Exception as error:
             raise self._away(error) from error
         return {STORED: key, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+    def _write(self, path: str, data: bytes) -> None:
+        """Write a file to a local disk; on a full one nothing of it stays."""
+        try:
+            with self._files.open(path, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # before the commit of what refers to it
+        except OSError:
+            with suppress(OSError):
+                self._files.rm_file(path)
+            raise
 
     def get(self, reference: dict[str, Any]) -> str:
         """Return the text of a reference.
