@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from horae.errors import DatabaseUnavailable
+from horae.storage.engine.connections import pooler
 from horae.storage.engine.connections.timeouts import (
     BODY_BOUNDS,
     CALL_DEADLINE,
@@ -185,3 +188,20 @@ async def test_a_waiter_on_a_silent_connection_gets_an_error_at_its_close(
         await waiting
     network.resume()
     assert database.autocommit(ping)
+
+
+def test_a_connection_that_cannot_be_prepared_is_closed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLAlchemy does so itself from 2.1 on."""
+    opened: list[Any] = []
+
+    def fail(connection: Any) -> bool:
+        opened.append(connection)
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr(pooler, "is_pooled", fail)
+    with closing(Database(database.url)) as apart, pytest.raises(DatabaseUnavailable):
+        apart.autocommit(ping)
+    assert opened
+    assert all(connection.closed for connection in opened)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Engine, ExceptionContext, event
 
 from horae.errors import ConfigurationError, Unavailable
+from horae.storage.engine.connections.session import closed_on_failure
 from horae.storage.engine.connections.timeouts import SET_BOUNDS, server_bounds
 
 UNPREPARED: Final = "no prepared statements, no session locks"
@@ -46,7 +47,8 @@ class PoolerDetection:
         @event.listens_for(engine, "connect")
         def prepare(connection: Any, _record: object) -> None:
             if not self._configured:
-                pooled = is_pooled(connection)
+                with closed_on_failure(connection):
+                    pooled = is_pooled(connection)
                 self.found = pooled if self._configured is None else False
             if self.found and self._prepares:
                 check_driver()

@@ -5,6 +5,8 @@ The server reports all of it when a connection is made, so checking it costs not
 PgBouncer keeps both for each client.
 """
 
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Engine, event
@@ -17,6 +19,18 @@ ENCODING: Final = {"client_encoding": "utf8"}
 """The encoding, set by a driver argument because the first statement already depends on it."""
 STYLE: Final = "ISO"
 SET_STYLE: Final = f"SELECT set_config('DateStyle', '{STYLE}', false)"
+
+
+@contextmanager
+def closed_on_failure(connection: Any) -> Generator[None]:
+    """Close a new connection that cannot be prepared: SQLAlchemy 2.0 would leave it open, and then
+    the garbage collector warns of it.
+    """
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def listen(engine: Engine) -> None:
@@ -34,9 +48,6 @@ def listen(engine: Engine) -> None:
         reported: str = driver.info.parameter_status("DateStyle") or ""
         if reported.startswith(STYLE):
             return
-        cursor = connection.cursor()
-        try:
+        with closed_on_failure(connection), closing(connection.cursor()) as cursor:
             cursor.execute(SET_STYLE)
-        finally:
-            cursor.close()
             connection.commit()
