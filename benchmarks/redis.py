@@ -21,7 +21,6 @@ from horae.api.stream.timing import HubTiming, JobSourceTiming
 from horae.api.views.jobs import JobViews
 from horae.domain.jobs.job import JobId
 from horae.live.store import LiveReport
-from horae.runtime.node import own_loop
 from horae.wakeup.channel import Hint, HintKind
 from tests.harness.redis import RedisServer
 
@@ -95,7 +94,7 @@ def _events(make: Callable[..., Horae], seconds: float) -> float:
             finally:
                 ended.set()
 
-        return own_loop.run(run_node_until(horae.node(concurrency=BODIES), counted))
+        return asyncio.run(run_node_until(horae.node(concurrency=BODIES), counted))
 
 
 async def _received(horae: Horae, seconds: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.application import Measured
 from benchmarks.ground import Ground
 from horae.cli.serving.process import tune_garbage_collector
-from horae.runtime.node import Node, own_loop
+from horae.runtime.node.node import Node
 
 PAUSE = 0.002
 """Seconds between two checks whether all jobs have ended."""
@@ -19,9 +19,7 @@ PAUSE = 0.002
 
 def run_until(ground: Ground, done: Callable[[], Awaitable[float]], concurrency: int) -> float:
     """Run a node in this process until `done` returns the figure."""
-    return own_loop.run(
-        run_node_until(ground.application.horae.node(concurrency=concurrency), done)
-    )
+    return asyncio.run(run_node_until(ground.application.horae.node(concurrency=concurrency), done))
 
 
 async def run_node_until(node: Node, done: Callable[[], Awaitable[float]]) -> float:
@@ -70,7 +68,7 @@ def _serve(url: str, connection: Connection, settings: Mapping[str, Any]) -> Non
     application = Measured(url, **settings)
     application.stamped = connection.send
     with contextlib.closing(application.horae):
-        own_loop.run(_live(application.horae.node(), connection))
+        asyncio.run(_live(application.horae.node(), connection))
 
 
 async def _live(node: Node, connection: Connection) -> None:

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import cast
@@ -60,21 +58,8 @@ def codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return codes
 
 
-def hear_nothing(_on_signal: Callable[[int], None]) -> Callable[[], object]:
+def hear_nothing(_on_signal: Callable[[int], None]) -> None:
     """Leave the signals of the test process alone."""
-    return lambda: None
-
-
-def listeners(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[int], None]]:
-    """The functions that are called for signals, in a test process that hears none."""
-    hear: list[Callable[[int], None]] = []
-
-    def listen(on_signal: Callable[[int], None]) -> Callable[[], object]:
-        hear.append(on_signal)
-        return lambda: None
-
-    monkeypatch.setattr(serving, "listen", listen)
-    return hear
 
 
 def serve(*nodes: Pretended) -> tuple[bool, list[str]]:
@@ -136,7 +121,8 @@ def test_a_node_runs_although_nobody_can_read_that_it_is_ready(
 def test_a_process_ends_after_a_signal_although_a_body_blocks_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hear = listeners(monkeypatch)
+    hear: list[Callable[[int], None]] = []
+    monkeypatch.setattr(serving, "listen", hear.append)
     bounds: list[tuple[object, ...]] = []
     monkeypatch.setattr(serving, "end_for_certain", lambda *bound: bounds.append(bound))
 
@@ -156,7 +142,8 @@ def test_signals_to_the_process_and_to_its_group_are_one_order(
 ) -> None:
     """As `timeout` sends them."""
     monkeypatch.setattr(serving, "ONE_ORDER", one_order)
-    hear = listeners(monkeypatch)
+    hear: list[Callable[[int], None]] = []
+    monkeypatch.setattr(serving, "listen", hear.append)
     exited: list[int] = []
     monkeypatch.setattr(os, "_exit", exited.append)
 
@@ -168,26 +155,3 @@ def test_signals_to_the_process_and_to_its_group_are_one_order(
 
     assert serve(Signalled())[0]
     assert exited == exits
-
-
-def test_signals_are_heard_while_a_body_blocks_a_loop_that_was_stopped_before() -> None:
-    """A loop of uvloop takes over the signals whenever it starts."""
-    program = """
-import asyncio, os, signal, time
-from horae.cli.serving.serving import listen
-from horae.runtime.node import own_loop
-
-starts = []
-
-async def main():
-    asyncio.get_running_loop().stop()
-    while len(starts) < 2:
-        await asyncio.sleep(0)
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(600)
-
-take_over = listen(os._exit)
-own_loop.run(main(), lambda: starts.append(take_over()))
-"""
-    ended = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
-    assert ended.returncode == signal.SIGTERM

@@ -138,15 +138,3 @@ def test_remaining_tasks_are_cancelled_at_the_end_of_the_loop() -> None:
 
     own_loop.run(leave_a_task())
     assert ended == ["cancelled"]
-
-
-@pytest.mark.parametrize("package", ["uvloop", "asyncio"])
-def test_a_loop_is_one_of_uvloop_where_it_is_installed(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def package_of_the_loop() -> str:
-        return type(asyncio.get_running_loop()).__module__.partition(".")[0]
-
-    if package != "uvloop":
-        monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert own_loop.run(package_of_the_loop()) == package

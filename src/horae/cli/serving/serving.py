@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,7 +68,8 @@ class Service:
 
     def run(self) -> bool:
         """Run until a signal, in the main thread; return whether no node and no server failed."""
-        own_loop.run(self._run(), listen(self._on_signal))
+        listen(self._on_signal)
+        own_loop.run(self._run())
         return not self.failed
 
     async def _run(self) -> None:
@@ -177,16 +177,12 @@ def _end_unbegun(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(0)
 
 
-def listen(on_signal: Callable[[int], None]) -> Callable[[], object]:
-    """Call `on_signal` for each signal on its own thread, which no blocking body can delay.
-
-    Return what is to be called when a loop has started, because a loop may take over the signals.
-    """
+def listen(on_signal: Callable[[int], None]) -> None:
+    """Call `on_signal` for each signal on its own thread, which no blocking body can delay."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     # The signal is written at once, whatever the main thread does.
-    take_over = partial(signal.set_wakeup_fd, write_end, warn_on_full_buffer=False)
-    take_over()
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in SIGNALS:
         # `nohup` lets a program ignore that its terminal is closed.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -200,7 +196,6 @@ def listen(on_signal: Callable[[int], None]) -> Callable[[], object]:
 
     threading.Thread(target=read, name="horae-signals", daemon=True).start()
     os.register_at_fork(after_in_child=_restore_signals)
-    return take_over
 
 
 def _restore_signals() -> None:

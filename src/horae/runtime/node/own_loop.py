@@ -7,7 +7,7 @@ the loop, and any code may call `loop.stop()`. A body that does so by mistake mu
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
 from horae.guarded_log import guarded_log
@@ -18,18 +18,16 @@ ENDS_THE_PROCESS: Final = (SystemExit, KeyboardInterrupt)
 log = guarded_log("horae.runtime")
 
 
-def run(main: Coroutine[Any, Any, T], on_start: Callable[[], object] = lambda: None) -> T:
+def run(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` in a new loop, as `asyncio.run` does, until it ends, whatever else ends the loop.
 
-    Ctrl-C cancels it, unless the program handles that signal. `on_start` is called in the loop when
-    it has started, and again when it goes on.
+    Ctrl-C cancels it, unless the program handles that signal.
     """
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(main)
         task.add_done_callback(lambda _: loop.stop())
         while not task.done():
-            loop.call_soon(on_start)
             try:
                 loop.run_forever()
             except ENDS_THE_PROCESS as error:
@@ -44,12 +42,3 @@ def run(main: Coroutine[Any, Any, T], on_start: Callable[[], object] = lambda: N
                 if not task.done():
                     log.exception("a body tried to end the process; the node goes on")
         return task.result()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop of uvloop, which needs less CPU time for each body (ADR 0096)."""
-    try:
-        import uvloop
-    except ImportError:  # it exists for CPython only, and not for Windows
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
