@@ -67,7 +67,8 @@ def task_type(
     present = horae.registry.find(made.type)
     # A module that is loaded again declares the same task again.
     if isinstance(present, TaskJobType) and (
-        present.task != made.task or (present.loaded_as is made.loaded_as is not None)
+        present.task != made.task
+        or (made.loaded_as is not None and present.loaded_as is made.loaded_as)
     ):
         raise JobTypeAlreadyRegistered(
             f"job type {made.type!r} is declared twice: for the Celery task {present.task!r} at"

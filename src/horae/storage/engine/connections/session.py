@@ -6,7 +6,7 @@ PgBouncer keeps both for each client.
 """
 
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Engine, event
@@ -26,11 +26,10 @@ def closed_on_failure(connection: Any) -> Generator[None]:
     """Close a new connection that cannot be prepared: SQLAlchemy 2.0 would leave it open, and then
     the garbage collector warns of it.
     """
-    try:
+    with ExitStack() as stack:
+        stack.callback(connection.close)
         yield
-    except BaseException:
-        connection.close()
-        raise
+        stack.pop_all()
 
 
 def listen(engine: Engine) -> None:
