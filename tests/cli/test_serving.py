@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from horae.cli.serving import serving
 from horae.cli.serving.serving import Service
-from horae.errors import ConfigurationError, Unavailable
+from horae.errors import ConfigurationError, ScheduleIsRunning, Unavailable
 from horae.runtime.node.node import Node
 
 
@@ -89,11 +89,16 @@ def test_an_error_of_the_database_is_logged_in_one_line(caplog: pytest.LogCaptur
     assert (unavailable.exc_info, defect.exc_info is not None) == (None, True)
 
 
-def test_a_wrong_setting_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "error", [ConfigurationError("set broker_url"), ScheduleIsRunning("with a new policy", 8)]
+)
+def test_what_the_application_declares_wrongly_is_logged_in_one_line(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     """As by a node with a Celery application that has no broker."""
-    serve(Pretended(fails=ConfigurationError("set broker_url")))
+    serve(Pretended(fails=error))
     [record] = [record for record in caplog.records if "a node failed" in record.message]
-    assert (record.message, record.exc_info) == ("a node failed: set broker_url", None)
+    assert (record.message, record.exc_info) == (f"a node failed: {error}", None)
 
 
 def test_calls_that_hang_are_given_up_when_all_nodes_have_stopped() -> None:

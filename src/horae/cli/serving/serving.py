@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from horae.errors import ConfigurationError
+from horae.errors import ConfigurationError, ScheduleIsRunning
 from horae.guarded_log import guarded_log
 from horae.resource_shortage import try_start
 from horae.runtime.node import Node, own_loop
@@ -97,7 +97,7 @@ class Service:
     async def _run_guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
-        except ConfigurationError as error:
+        except (ConfigurationError, ScheduleIsRunning) as error:  # the latter by what is deployed
             self.failed = True
             log.error("%s failed: %s", name, error)
         except Exception as error:  # the process ends in order, whatever has failed
