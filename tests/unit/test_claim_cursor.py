@@ -68,19 +68,6 @@ def test_the_cursor_is_not_used_if_it_makes_claims_no_faster() -> None:
     assert frontier.beyond(100.0) is None
 
 
-def test_what_other_claims_take_as_well_is_not_slow() -> None:
-    frontier = cursor()
-    looked(frontier, 4, took=0.03)
-    looked(frontier, 5, took=0.02, beyond=4)  # many jobs at a time, or a busy machine
-    looked(frontier, 6, took=0.02 * GAIN - 0.001)
-    assert frontier.beyond(100.0) is None
-    looked(frontier, 7, took=0.02 * GAIN + 0.001)
-    assert frontier.beyond(100.0) == 7
-    looked(frontier, 8, took=0.001, beyond=7)
-    looked(frontier, 9, took=SLOW + 0.001)
-    assert frontier.beyond(100.0) == 9
-
-
 def test_the_cursor_is_given_up_where_it_never_helps() -> None:
     frontier = cursor(rest=0.0)
     looked(frontier, 4, took=math.inf)

@@ -29,8 +29,7 @@ class ClaimCursor:
 
     def __init__(self, *, slow: float, rest: float, gain: float) -> None:
         """`slow`, `rest`, `gain`: see `ClaimerTiming`."""
-        self._least_slow = self._slow = slow
-        self._rest, self._gain = rest, gain
+        self._slow, self._rest, self._gain = slow, rest, gain
         self._last: JobId | None = None
         self._scan_took = 0.0
         self._rests_until = self._higher_rests_until = -math.inf
@@ -67,11 +66,7 @@ class ClaimCursor:
         if beyond is None:
             self._scan_took = took
             self._rests_until = ended + self._rest_after(took)
-            return
-        # What claims that read no old entries take, many jobs at a time or on a busy machine, is
-        # not slow.
-        self._slow = max(self._least_slow, took * self._gain)
-        if self._slow > self._scan_took:
+        elif took * self._gain > self._scan_took:
             self._rests_until = -math.inf
 
     def follow(self, taken: Sequence[Claim]) -> None:
