@@ -199,6 +199,15 @@ def test_a_default_that_does_not_fit_its_annotation_is_refused() -> None:
             JobFunction(function)
 
 
+def test_a_wrong_default_of_none_says_how_to_allow_it() -> None:
+    none: Any = None
+
+    def work(count: int = none) -> None: ...
+
+    with pytest.raises(InvalidJobType, match=r"; if it may be None, add `\| None` to it$"):
+        JobFunction(work)
+
+
 def test_a_default_may_depend_on_its_surroundings() -> None:
     """The worker decides about it."""
 

@@ -325,6 +325,7 @@ def _check_defaults(name: str, model: type[BaseModel]) -> None:
             raise InvalidJobType(
                 f"job type {name!r}: the default of parameter {parameter!r} does not fit its"
                 f" annotation: {quoted(field.default)}: {misfit}"
+                + ("; if it may be None, add `| None` to it" if field.default is None else "")
             )
 
 
