@@ -49,7 +49,9 @@ def check_connection(database: Database) -> Finding:
             "Promote a standby, or name the primary. No job runs until this works.",
         )
     except ConfigurationError as error:
-        return problem("connection", str(error), "Upgrade the server, or name another one.")
+        return problem(
+            "connection", str(error), "Mend what this names. No job runs until it works."
+        )
     except DATABASE_ERRORS as error:
         answers = isinstance(error, DatabaseUnavailable) and error.answers
         return problem(
