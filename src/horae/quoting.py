@@ -27,10 +27,13 @@ def written_by(write: Callable[[object], str], value: object, otherwise: str) ->
         return otherwise
 
 
-def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """Return a question that names the most similar known name, after a semicolon; or no text."""
-    meant = most_similar(text, known)
-    return "" if meant is None else f"; did you mean {quoted(meant)}?"
+def did_you_mean(text: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """Return a question that names the most similar known name, after a semicolon; or no text.
+
+    `prefix`: what all of them begin with, which makes no two of them similar.
+    """
+    meant = most_similar(text.removeprefix(prefix), [name.removeprefix(prefix) for name in known])
+    return "" if meant is None else f"; did you mean {quoted(prefix + meant)}?"
 
 
 def most_similar(text: str, known: Iterable[str]) -> str | None:

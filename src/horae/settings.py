@@ -17,7 +17,7 @@ from horae.domain.jobs import MOST_BYTES, MOST_LINES, check_queue_backend
 from horae.domain.sizes import parse_size
 from horae.domain.times import LONGEST_DURATION, parse_duration
 from horae.errors import ConfigurationError, InvalidRequest
-from horae.quoting import most_similar, quoted
+from horae.quoting import did_you_mean, quoted
 from horae.redis_access.url import checked_redis_url
 from horae.settings_file import (
     FILE_VARIABLE,
@@ -508,14 +508,10 @@ def unknown_variables() -> list[str]:
         *(f"{PREFIX}{name.upper()}" for name in Settings.model_fields),
     }
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
-    # Without what all have in common, which would make any two of them similar.
-    endings = {name.removeprefix(PREFIX) for name in known}
-    texts: list[str] = []
-    for name in unknown:
-        meant = most_similar(name.removeprefix(PREFIX), endings)
-        question = "" if meant is None else f"; did you mean {quoted(PREFIX + meant)}?"
-        texts.append(f"{name} is set, but there is no such setting{question}")
-    return texts
+    return [
+        f"{name} is set, but there is no such setting{did_you_mean(name, known, prefix=PREFIX)}"
+        for name in unknown
+    ]
 
 
 def _problem(item: Any, arguments: Mapping[str, Any]) -> str:

@@ -97,7 +97,7 @@ class Service:
     async def _run_guarded(self, name: str, life: Coroutine[Any, Any, None]) -> None:
         try:
             await life
-        except (ConfigurationError, ScheduleIsRunning) as error:  # the latter by what is deployed
+        except (ConfigurationError, ScheduleIsRunning) as error:  # a deployed schedule may run
             self.failed = True
             log.error("%s failed: %s", name, error)
         except Exception as error:  # the process ends in order, whatever has failed

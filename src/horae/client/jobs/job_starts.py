@@ -52,7 +52,13 @@ from horae.storage.jobs.groups import groups
 from horae.storage.outcomes import follow_ups
 from horae.types import JobTypeReference, Observer, Registry, Starting, of_kind
 from horae.types.hooks import Hooks
-from horae.types.options import NO_OPTIONS, StartOptions, check_batch, options_in
+from horae.types.options import (
+    NO_OPTIONS,
+    StartOptions,
+    check_batch,
+    options_in,
+    true_or_false,
+)
 from horae.wakeup import Hint, WakeupChannel, work
 
 T = TypeVar("T")
@@ -158,7 +164,7 @@ class JobStarts(JobReads):
     ) -> Job:
         """Create a job as `create` does, for a caller that has told observers of it."""
         new = new_job(self._registry.resolve(job_type), options, values)
-        if sync is not False and of_kind("sync", sync, bool, "True or False"):
+        if true_or_false("sync", sync):
             return self._run_here(new, session)
 
         if session is None:

@@ -63,29 +63,17 @@ def problem_of(value: Any) -> ValueProblem | None:
     """Return why a value is no plain data: an iterator, a number that JSON lacks, too deep, too
     many values.
     """
-    try:
-        _walk(value, _children, SCALARS)
-    except _NotPlain as found:
-        return found.problem
-    return None
+    return _problem(value, _children, SCALARS)
 
 
 def problem_of_result(value: Any) -> ValueProblem | None:
     """Return why a value is no plain data, or cannot be read again as a result; None if it can."""
-    try:
-        _walk(value, _result_children, SCALARS)
-    except _NotPlain as found:
-        return found.problem
-    return None
+    return _problem(value, _result_children, SCALARS)
 
 
 def json_problem_of(value: Any) -> ValueProblem | None:
     """Return the part of a value that would change on its way through JSON, or None."""
-    try:
-        _walk(value, _json_children, JSON_SCALARS)
-    except _NotPlain as found:
-        return found.problem
-    return None
+    return _problem(value, _json_children, JSON_SCALARS)
 
 
 def plain_values(job_type: str, values: Any) -> dict[str, Any]:
@@ -129,6 +117,15 @@ def parts_of_value(value: Any) -> dict[str, Any]:
 def has_parts(value: Any) -> bool:
     """Return whether a value is a model or an instance of a dataclass."""
     return isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type))
+
+
+def _problem(value: Any, children: Children, scalars: frozenset[type]) -> ValueProblem | None:
+    """Return the first problem in a value and in what it contains."""
+    try:
+        _walk(value, children, scalars)
+    except _NotPlain as found:
+        return found.problem
+    return None
 
 
 def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:

@@ -37,16 +37,15 @@ def listen(engine: Engine) -> None:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
-        driver = getattr(connection, "driver_connection", connection)
-        if driver.info.server_version < OLDEST * 10_000:
-            version, *_of_package = driver.info.parameter_status("server_version").split()
-            connection.close()
-            raise ConfigurationError(
-                f"the server is PostgreSQL {version}, and Horae needs version {OLDEST} or later"
-            )
-        reported: str = driver.info.parameter_status("DateStyle") or ""
-        if reported.startswith(STYLE):
-            return
-        with closed_on_failure(connection), closing(connection.cursor()) as cursor:
-            cursor.execute(SET_STYLE)
-            connection.commit()
+        info = getattr(connection, "driver_connection", connection).info
+        with closed_on_failure(connection):
+            if info.server_version < OLDEST * 10_000:
+                version, *_of_package = info.parameter_status("server_version").split()
+                raise ConfigurationError(
+                    f"the server is PostgreSQL {version}, and Horae needs version {OLDEST} or later"
+                )
+            reported: str = info.parameter_status("DateStyle") or ""
+            if not reported.startswith(STYLE):
+                with closing(connection.cursor()) as cursor:
+                    cursor.execute(SET_STYLE)
+                connection.commit()
