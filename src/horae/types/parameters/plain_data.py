@@ -121,36 +121,32 @@ def has_parts(value: Any) -> bool:
 
 def _problem(value: Any, children: Children, scalars: frozenset[type]) -> ValueProblem | None:
     """Return the first problem in a value and in what it contains."""
-    try:
-        _walk(value, children, scalars)
-    except _NotPlain as found:
-        return found.problem
-    return None
-
-
-def _walk(value: Any, children: Children, scalars: frozenset[type]) -> None:
     room = MOST_VALUES
     waiting: list[tuple[Any, Path, int]] = [(value, None, 0)]
-    while waiting:
-        value, path, depth = waiting.pop()
-        found = children(value, path)
-        if found is None:
-            continue
-        if depth >= DEEPEST:
-            raise _NotPlain(path, f"lists and mappings are more than {DEEPEST} levels deep")
-        if type(value) is list and len(value) <= room and scalars.issuperset(map(type, value)):
-            room -= len(value)  # most lists hold plain values only
-            continue
-        for key, child in found:
-            room -= 1
-            if room < 0:
-                raise _NotPlain(
-                    None,
-                    f"there are more than {MOST_VALUES:,} values; store them and pass their id",
-                )
-            kind = type(child)
-            if kind not in scalars and not (kind is float and math.isfinite(child)):
-                waiting.append((child, (path, key), depth + 1))
+    try:
+        while waiting:
+            value, path, depth = waiting.pop()
+            found = children(value, path)
+            if found is None:
+                continue
+            if depth >= DEEPEST:
+                return _NotPlain(
+                    path, f"lists and mappings are more than {DEEPEST} levels deep"
+                ).problem
+            if type(value) is list and len(value) <= room and scalars.issuperset(map(type, value)):
+                room -= len(value)  # most lists hold plain values only
+                continue
+            for key, child in found:
+                room -= 1
+                if room < 0:
+                    what = f"there are more than {MOST_VALUES:,} values"
+                    return ValueProblem("", f"{what}; store them and pass their id")
+                kind = type(child)
+                if kind not in scalars and not (kind is float and math.isfinite(child)):
+                    waiting.append((child, (path, key), depth + 1))
+    except _NotPlain as unfit:
+        return unfit.problem
+    return None
 
 
 def _children(value: Any, path: Path) -> Iterator[tuple[Any, Any]] | None:
